@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from streamkernel.compute.duality import dual_start, records_gap
+from streamkernel.compute.window_losses import dual_start, records_gap
 from streamkernel.state import Array
 from streamkernel.window.losses import WindowLoss
 

@@ -12,9 +12,8 @@ from streamkernel.adaptive.budget import Budget, Parts, with_room
 from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.experts import Arrivals
 from streamkernel.adaptive.features import NO_KEYS, AdaptiveFeatures
-from streamkernel.adaptive.label_experts import LabelExperts
-from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.relearning import Relearning
+from streamkernel.adaptive.target_experts import LabelExperts, NumberExperts
 from streamkernel.compute.arrival import FeatureMap
 from streamkernel.fields import state_mismatch
 from streamkernel.state import Array, State

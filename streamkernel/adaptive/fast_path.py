@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from streamkernel.adaptive.core import AdaptiveCore
-from streamkernel.adaptive.lagged_core import LaggedCore, last_known
-from streamkernel.adaptive.target_lags import TargetLags
+from streamkernel.adaptive.lags import LaggedCore, TargetLags, last_known
 from streamkernel.compute.arrival import FeatureMap, Scaling, arrive
 from streamkernel.compute.number_pass import PREDICTION
-from streamkernel.records.plain import PlainRecords
+from streamkernel.records.rows import PlainRecords
 from streamkernel.state import Array
 
 _LEARNED, _NOT_LEARNED = np.ones(1, np.bool_), np.zeros(1, np.bool_)

@@ -11,8 +11,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from streamkernel.batch.rank_update import coefficients_of_one, learn_one_sum, learn_sums
-from streamkernel.batch.sums import LeastSquaresSums, whole
+from streamkernel.batch.sums import LeastSquaresSums, coefficients_of_one, learn_one_sum, learn_sums, whole
 from streamkernel.compute.cholesky import add_gram, add_products
 from streamkernel.compute.experts import DISCOUNT, HIGHEST_LOG_TEMPERATURE, hedge_weights
 from streamkernel.compute.features import mean_outer

@@ -5,8 +5,8 @@ Rows are float64, contiguous. Zeros among their values cost nothing where distan
 
 import numpy as np
 
-from streamkernel.compute.intrinsics import wide
 from streamkernel.compute.jit import Array, jit, jit_long
+from streamkernel.compute.vectors import wide
 
 
 @jit

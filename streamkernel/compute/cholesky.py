@@ -5,9 +5,9 @@ Matrices are float64, contiguous, and symmetric: only their upper triangle is re
 
 import numpy as np
 
-from streamkernel.compute.intrinsics import multiply_add, wide
 from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.recursive import dot
+from streamkernel.compute.vectors import multiply_add, wide
 
 # A tile with these numbers of rows and columns stays in the first-level cache.
 _ROWS = 32

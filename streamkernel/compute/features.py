@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.intrinsics import copysign, multiply_add, rint, wide
 from streamkernel.compute.jit import Array, jit, jit_reduction
+from streamkernel.compute.vectors import copysign, multiply_add, rint, wide
 
 TILE = 512  # features projected at a time: a tile of W for tens of inputs stays in the first-level cache
 #: Inputs that are columns themselves are clipped here: the square of a larger one is past what least squares in float64

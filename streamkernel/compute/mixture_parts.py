@@ -1,4 +1,4 @@
-"""What the mixture of a growing machine is made of: its heads, features, state, losses, and linear expert."""
+"""What the mixture of a growing machine is made of: heads, features, state, losses, linear expert, its check (9)."""
 
 from typing import Any, NamedTuple
 
@@ -254,3 +254,13 @@ def predict_linear(weights: Array, x: Array) -> Any:
     for j in range(weights.shape[0] - 1):
         total += weights[1 + j] * min(max(np.float64(x[j]), -LINEAR_LIMIT), LINEAR_LIMIT)
     return total
+
+
+def margin_of(beta2: Any, b: Any, gbar2: Any, gamma: float, variance: float, step: Any) -> Any:
+    """By how much (9) holds at a step: its right side minus its left, of |beta|^2, <beta, gbar>, |gbar|^2."""
+    left = 2 * (beta2 - 2 * step * b + step**2 * gbar2) + 2 * step**2 * variance
+    return beta2 + gamma**2 * gbar2 - left
+
+
+#: The same, compiled.
+margin = jit(margin_of)

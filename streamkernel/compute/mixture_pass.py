@@ -7,10 +7,8 @@ which share the traffic; the bits of each do not depend on its company.
 
 import numpy as np
 
-from streamkernel.compute.check import margin
 from streamkernel.compute.experts import hedge_weights
 from streamkernel.compute.features import LINEAR_LIMIT, SINE, cos_sin, observed, project_columns
-from streamkernel.compute.intrinsics import multiply_add, wide
 from streamkernel.compute.jit import Array, jit, jit_long
 from streamkernel.compute.mixture_parts import (
     CONSTANT,
@@ -34,6 +32,7 @@ from streamkernel.compute.mixture_parts import (
     any_known,
     learn_linear,
     loss_residuals,
+    margin,
     parts_of,
     predict_linear,
 )
@@ -51,6 +50,7 @@ from streamkernel.compute.projection import (
     whole_tiles,
     window_products,
 )
+from streamkernel.compute.vectors import multiply_add, wide
 
 _SINE = SINE[np.dtype("float32")]
 

@@ -10,10 +10,10 @@ meets the data, as if rows and dual variables were both scaled by the root of th
 
 import numpy as np
 
-from streamkernel.compute.intrinsics import multiply_add, prefetch, wide
 from streamkernel.compute.jit import Array, jit, jit_long
 from streamkernel.compute.recursive import dot
 from streamkernel.compute.tiles import add_row, prefetch_part, prefetch_row, row_product, step_tile
+from streamkernel.compute.vectors import multiply_add, prefetch, wide
 from streamkernel.compute.window_losses import dual_update, soft_threshold
 
 #: Iterations before the one that reads a row, its memory is begun to be fetched.

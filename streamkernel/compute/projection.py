@@ -9,9 +9,9 @@ first-level cache, and is one array: a loop over more of them would not be vecto
 
 import numpy as np
 
-from streamkernel.compute.intrinsics import multiply_add, subtract_four, wide
 from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.lanes import DOT, add_four_dots
+from streamkernel.compute.vectors import multiply_add, subtract_four, wide
 
 #: Records that arrive at once, and those that a step fits.
 BATCH, WINDOW = 4, 16

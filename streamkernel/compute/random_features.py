@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.features import cos_sin
-from streamkernel.compute.intrinsics import multiply_add, wide
 from streamkernel.compute.jit import Array, jit, jit_reduction
 from streamkernel.compute.laws import exp, log
+from streamkernel.compute.vectors import multiply_add, wide
 
 #: Features are cut here: sums of their squares over large mini-batches are finite in float32.
 LARGEST_FEATURE = 1e15

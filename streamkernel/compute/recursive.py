@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.intrinsics import multiply_add
 from streamkernel.compute.jit import Array, jit, jit_reduction
 from streamkernel.compute.packed import packed_downdate, packed_product, place
+from streamkernel.compute.vectors import multiply_add
 
 #: What of a diagonal is rounding, in parts of its bound.
 _ROUNDING = 1e-14

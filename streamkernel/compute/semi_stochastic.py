@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.draws import draw_row
-from streamkernel.compute.intrinsics import prefetch, wide
+from streamkernel.compute.gaussians import draw_row
 from streamkernel.compute.jit import Array, jit, jit_long
 from streamkernel.compute.recursive import dot
+from streamkernel.compute.vectors import prefetch, wide
 from streamkernel.compute.window_losses import elastic_net_step, loss_derivative, loss_value
 
 # Numbers in a cache line, and of a row that are fetched ahead.

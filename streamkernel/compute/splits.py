@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.gaussians import random_signs
-from streamkernel.compute.intrinsics import add_four, dot_four, popcount
 from streamkernel.compute.jit import Array, jit
+from streamkernel.compute.vectors import add_four, dot_four, popcount
 
 #: Intervals of an input between which a split is sought, and the records whose quantiles bound them.
 BINS = 32

@@ -16,9 +16,9 @@ import numpy as np
 
 from streamkernel.compute.features import add_tile, cos_sin
 from streamkernel.compute.gaussians import COUNTED_DEVIATION, counted, mix64
-from streamkernel.compute.intrinsics import wide
 from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.lanes import LANES, eight, fill, four, signed_sixteen, sixteen, two
+from streamkernel.compute.vectors import wide
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _ROW = np.uint32(0x9E3779B1)

@@ -13,9 +13,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from streamkernel.compute.intrinsics import prefetch
 from streamkernel.compute.jit import Array, jit
-from streamkernel.compute.vectors import LANES, Code, instruction
+from streamkernel.compute.vectors import LANES, Code, instruction, prefetch
 
 # Vectors of columns that are in registers at a time.
 _MOST = 8

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.gaussians import mix64
-from streamkernel.compute.intrinsics import add_four
 from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.splits import (
     BINS,
@@ -29,6 +28,7 @@ from streamkernel.compute.splits import (
     watch,
 )
 from streamkernel.compute.trees import GROWING, GROWN, SEEN, SHRINKAGE, SINCE, Forest, follow_in
+from streamkernel.compute.vectors import add_four
 
 #: How deep a leaf may lie.
 DEEPEST = 10

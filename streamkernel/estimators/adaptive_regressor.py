@@ -6,14 +6,13 @@ from typing import Any, ClassVar
 from river import base
 from river.optim.losses import Absolute, RegressionLoss, Squared
 
-from streamkernel.adaptive.lagged_core import LaggedCore
-from streamkernel.adaptive.number_experts import NumberExperts
-from streamkernel.adaptive.number_machine import NumberMachine
-from streamkernel.adaptive.target_lags import TargetLags
+from streamkernel.adaptive.lags import LaggedCore, TargetLags
+from streamkernel.adaptive.machine import NumberMachine
+from streamkernel.adaptive.target_experts import NumberExperts
 from streamkernel.compute.moments import deviation
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.distribution import residual_gaussian
-from streamkernel.estimators.number_predictor import DistributionPredictor
+from streamkernel.estimators.predictors import DistributionPredictor
 from streamkernel.kernels import Kernel
 from streamkernel.records.numbers import Numbers
 from streamkernel.state import excerpt

@@ -9,8 +9,7 @@ import numpy as np
 
 from streamkernel.arguments import require_whole
 from streamkernel.compute.gaussians import feature_words, mix64
-from streamkernel.input_keys import key_of
-from streamkernel.state import Array, excerpt, real, tag
+from streamkernel.state import Array, excerpt, key_of, real, tag
 
 
 def shares_of(amounts: Iterable[tuple[str, float]]) -> dict[str, float]:

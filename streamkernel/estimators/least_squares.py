@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from streamkernel.batch.least_squares import learn_least_squares_batch
-from streamkernel.batch.least_squares_machine import LeastSquaresMachine
-from streamkernel.batch.rows import BatchRows, ScoredBatch
+from streamkernel.batch.least_squares import LeastSquaresMachine, learn_least_squares_batch
+from streamkernel.batch.rows import BatchRows, ScoredBatch, step_here
 from streamkernel.estimators.arguments import head_columns
 from streamkernel.estimators.base import AdvanceResult, StreamEstimator
-from streamkernel.estimators.batch_step import step_here
 from streamkernel.records.classes import Classes
 from streamkernel.records.numbers import Numbers
 

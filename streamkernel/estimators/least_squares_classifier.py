@@ -4,8 +4,8 @@ from typing import Any
 
 from river import base
 
-from streamkernel.estimators.label_predictor import LabelPredictor
 from streamkernel.estimators.least_squares import LeastSquaresEstimator
+from streamkernel.estimators.predictors import LabelPredictor
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.batches import Records

@@ -4,7 +4,7 @@ from river import base
 from river.optim.losses import Squared
 
 from streamkernel.estimators.least_squares import LeastSquaresEstimator
-from streamkernel.estimators.number_predictor import NumberPredictor
+from streamkernel.estimators.predictors import NumberPredictor
 from streamkernel.kernels import Kernel
 from streamkernel.records.numbers import Numbers
 

@@ -9,8 +9,7 @@ import numpy as np
 from streamkernel.compute.features import TILE
 from streamkernel.compute.gaussians import feature_words, mix64
 from streamkernel.compute.random_features import add_parts
-from streamkernel.expansion.drawn import Drawn
-from streamkernel.expansion.stacks import Stacks
+from streamkernel.expansion.sources import Drawn, Stacks
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.base import has_frequencies
 from streamkernel.kernels.drawing import compute_features

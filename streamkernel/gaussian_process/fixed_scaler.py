@@ -6,7 +6,7 @@ import numpy as np
 
 from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN
 from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch
-from streamkernel.records.input_scaler import RAW_LIMIT, InputScaler
+from streamkernel.records.input_columns import RAW_LIMIT, InputScaler
 from streamkernel.records.rows import Rows
 from streamkernel.state import Array, State
 

@@ -7,8 +7,7 @@ import numpy as np
 from streamkernel.compute.laws import LAPLACE, draws
 from streamkernel.compute.sobol import LAPLACE as LAPLACE_AT
 from streamkernel.compute.sobol import quantiles
-from streamkernel.kernels.arguments import require_bandwidth, usable
-from streamkernel.kernels.base import FourierKernel
+from streamkernel.kernels.base import FourierKernel, require_bandwidth, usable
 from streamkernel.state import Array
 
 

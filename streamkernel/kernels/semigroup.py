@@ -7,8 +7,7 @@ import numpy as np
 from streamkernel.compute.laws import EXPONENTIAL, LEVY, draws
 from streamkernel.compute.random_features import decays, project
 from streamkernel.domain import Domain
-from streamkernel.kernels.arguments import require_positive, usable
-from streamkernel.kernels.base import Kernel
+from streamkernel.kernels.base import Kernel, require_positive, usable
 from streamkernel.state import Array
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from streamkernel.compute.laws import CAUCHY, SECH, draws
 from streamkernel.compute.random_features import logs
 from streamkernel.domain import Domain
-from streamkernel.kernels.arguments import require_positive
-from streamkernel.kernels.base import FourierKernel
+from streamkernel.kernels.base import FourierKernel, require_positive
 from streamkernel.state import Array
 
 

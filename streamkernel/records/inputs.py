@@ -11,15 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.dates import instead_of_input
 from streamkernel.domain import Domain, is_inside
 from streamkernel.fields import whole
-from streamkernel.records.input_columns import InputColumns
-from streamkernel.records.input_scaler import RAW_LIMIT, InputScaler
-from streamkernel.records.plain import PLAIN, PlainRecords
+from streamkernel.records.input_columns import RAW_LIMIT, InputColumns, InputScaler
 from streamkernel.records.repeats import Repeats, turned_to_text
-from streamkernel.records.rows import NO_KEYS, Rows
-from streamkernel.state import Array, State, excerpt, real, tag, untag
+from streamkernel.records.rows import NO_KEYS, PLAIN, PlainRecords, Rows
+from streamkernel.state import Array, State, excerpt, instead_of_input, real, tag, untag
 
 _log = logging.getLogger(__name__)
 

@@ -9,10 +9,9 @@ from river.optim.losses import RegressionLoss
 
 from streamkernel.compute.moments import LARGEST, MEAN, are_moments, deviation, drawn_in, standardize
 from streamkernel.compute.moments import SIZE as MOMENTS
-from streamkernel.dates import instead_of_number
 from streamkernel.fields import Rules, array, checked, whole
 from streamkernel.records.targets import Encoded, Targets
-from streamkernel.state import Array, State, excerpt, real
+from streamkernel.state import Array, State, excerpt, instead_of_number, real
 
 _NUMBERS = {float, int}
 

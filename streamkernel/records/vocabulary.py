@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.input_keys import key_of
-from streamkernel.records.classes import Classes
+from streamkernel.records.classes import Classes, TwoSides
 from streamkernel.records.frames import FrameColumns
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.targets import Targets
-from streamkernel.records.two_sides import TwoSides
-from streamkernel.state import tag, untag
+from streamkernel.state import key_of, tag, untag
 
 _WithLabels = Classes | TwoSides
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.duality import dual_start, multiply, records_gap
 from streamkernel.compute.semi_stochastic import full_gradient, mean_loss, variance_reduced_steps
+from streamkernel.compute.window_losses import dual_start, multiply, records_gap
 from streamkernel.state import Array
-from streamkernel.window.history import History
-from streamkernel.window.linear_model import LinearProblem
+from streamkernel.window.linear_model import History, LinearProblem
 
 __all__ = ["Descent"]
 

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.arguments import require_number, require_whole
+from streamkernel.arguments import keep_arguments, require_number, require_whole
 from streamkernel.compute.cholesky import add_gram, add_products, factorize, solve
 from streamkernel.compute.features import mean_outer
 from streamkernel.compute.window_losses import score_derivatives, score_losses
-from streamkernel.representation import keep_arguments
 from streamkernel.state import Array
-from streamkernel.window.history import History
-from streamkernel.window.linear_model import LinearProblem, LinearSolver
+from streamkernel.window.linear_model import History, LinearProblem, LinearSolver
 from streamkernel.window.losses import ElasticNet, WindowLoss
 
 

@@ -3,17 +3,42 @@
 import abc
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from river import base
 from scipy import sparse
 
-from streamkernel.arguments import new_seed, require_from_zero, require_positive, require_seed
-from streamkernel.representation import Representable
+from streamkernel.arguments import Representable, new_seed, require_from_zero, require_positive, require_seed
 from streamkernel.state import Array, excerpt
-from streamkernel.window.history import History
 from streamkernel.window.losses import ElasticNet, WindowLoss, window_loss
+
+
+class History(NamedTuple):
+    """The objective and duality gap of a solver during its run.
+
+    Attributes
+    ----------
+    passes
+        Passes over the data so far, of shape (steps,). The first is 0, at the start.
+    seconds
+        Seconds of work so far, without the time for this history.
+    objective
+        The objective there.
+    gap
+        The duality gap there, an upper bound on the distance to the optimum. NaN for a solver without one.
+
+    """
+
+    passes: Array
+    seconds: Array
+    objective: Array
+    gap: Array
+
+    @classmethod
+    def of(cls, rows: list[tuple[float, float, float, float]]) -> "History":
+        """One of rows (passes, seconds, objective, gap)."""
+        return cls(*np.array(rows, np.float64).reshape(-1, 4).T.copy())
 
 
 def column_names(X: Any) -> tuple[Hashable, ...] | None:

@@ -14,8 +14,7 @@ from streamkernel.adaptive.heads import LeastSquaresHeads
 from streamkernel.adaptive.memory import Memory
 from streamkernel.compute import memory as memories
 from streamkernel.compute import trees
-from streamkernel.compute.experts import Heads, Linear
-from streamkernel.compute.stacking import Stacking
+from streamkernel.compute.experts import Heads, Linear, Stacking
 from tests import naive
 
 RIDGE = 0.1

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from streamkernel.compute import moments
 from streamkernel.compute.arrival import Scaling
-from streamkernel.growth.minibatch import MiniBatch
+from streamkernel.growth.waiting import MiniBatch
 
 SIZE = 8
 DTYPES = st.sampled_from([np.dtype("float32"), np.dtype("float64")])

@@ -5,10 +5,10 @@ import pytest
 from scipy import optimize, sparse
 
 from streamkernel.window import DSPDC, Factorized
+from streamkernel.window.coordinates import step_sizes
 from streamkernel.window.dspdc import iterates_of, prepare
 from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.losses import LOSSES, ElasticNet
-from streamkernel.window.step_sizes import step_sizes
 from tests import naive
 
 FORMS = {
