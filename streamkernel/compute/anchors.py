@@ -13,16 +13,10 @@ from streamkernel.compute.vectors import wide
 def relative_distances(x: Array, columns: Array, halves: Array, out: Array) -> None:
     """Half the squared distances of a row to m points, less half the row's squared norm, which is the same for all.
 
-    Parameters
-    ----------
-    x
-        Shape (p,).
-    columns
-        The points, transposed: shape (p, m).
-    halves
-        Half their squared norms, shape (m,).
-    out
-        Filled, shape (m,).
+    - x: Shape (p,).
+    - columns: The points, transposed: shape (p, m).
+    - halves: Half their squared norms, shape (m,).
+    - out: Filled, shape (m,).
     """
     wide()
     for j in range(out.shape[0]):
@@ -57,16 +51,10 @@ def smallest(values: Array, places: Array) -> None:
 def nearest(X: Array, points: Array, places: Array, distances: Array) -> None:
     """The nearest points of each row, ascending, and their squared distances.
 
-    Parameters
-    ----------
-    X
-        Shape (n, p).
-    points
-        Shape (m, p).
-    places
-        Filled: int64 of shape (n, k), k at most m.
-    distances
-        Filled: float64 of shape (n, k).
+    - X: Shape (n, p).
+    - points: Shape (m, p).
+    - places: Filled: int64 of shape (n, k), k at most m.
+    - distances: Filled: float64 of shape (n, k).
     """
     m, p = points.shape
     columns = np.empty((p, m))
@@ -91,14 +79,9 @@ def nearest(X: Array, points: Array, places: Array, distances: Array) -> None:
 def move_centers(X: Array, places: Array, centers: Array) -> None:
     """Replace each center by the mean of its rows: one step of Lloyd's algorithm. A center without rows stays.
 
-    Parameters
-    ----------
-    X
-        Shape (n, p).
-    places
-        Each row's center, shape (n, 1).
-    centers
-        Shape (m, p), updated.
+    - X: Shape (n, p).
+    - places: Each row's center, shape (n, 1).
+    - centers: Shape (m, p), updated.
     """
     counts = np.zeros(centers.shape[0])
     for i in range(X.shape[0]):
@@ -117,14 +100,9 @@ def move_centers(X: Array, places: Array, centers: Array) -> None:
 def claim_rows(X: Array, points: Array, places: Array) -> None:
     """Each point's nearest row that is not an earlier point's.
 
-    Parameters
-    ----------
-    X
-        Shape (n, p).
-    points
-        Shape (m, p), m at most n.
-    places
-        Filled: int64 of shape (m,).
+    - X: Shape (n, p).
+    - points: Shape (m, p), m at most n.
+    - places: Filled: int64 of shape (m,).
     """
     n, p = X.shape
     free = np.ones(n, np.bool_)
@@ -147,14 +125,9 @@ def anchor_weights(distances: Array, scale: float, weights: Array) -> None:
 
     The nearest anchor's exponent is subtracted, so that the largest weight is exp(0) before the division.
 
-    Parameters
-    ----------
-    distances
-        Squared distances, ascending, shape (n, k).
-    scale
-        What rows are multiplied by before: of the distances d here, d scale count.
-    weights
-        Filled, shape (n, k).
+    - distances: Squared distances, ascending, shape (n, k).
+    - scale: What rows are multiplied by before: of the distances d here, d scale count.
+    - weights: Filled, shape (n, k).
     """
     for i in range(distances.shape[0]):
         own = weights[i]
@@ -172,16 +145,10 @@ def anchor_weights(distances: Array, scale: float, weights: Array) -> None:
 def add_to_anchors(X: Array, factors: Array, places: Array, weights: Array, sums: Array) -> None:
     """Add each row times its factor to the sums of its anchors, shape (m, p), each with the anchor's weight.
 
-    Parameters
-    ----------
-    X
-        Shape (n, p).
-    factors
-        Shape (n,).
-    places, weights
-        Each row's anchors and their weights, shape (n, k).
-    sums
-        Updated, shape (m, p).
+    - X: Shape (n, p).
+    - factors: Shape (n,).
+    - places, weights: Each row's anchors and their weights, shape (n, k).
+    - sums: Updated, shape (m, p).
     """
     wide()
     for i in range(X.shape[0]):

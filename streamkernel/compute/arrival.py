@@ -45,21 +45,12 @@ def arrive(
 ) -> None:
     """Scale rows and make columns of them.
 
-    Parameters
-    ----------
-    values
-        Inputs as they came, float64 of shape (n, d); NaN where not observed.
-    extras
-        Inputs met in these records only, as they enter the features, float64 of shape (n, e).
-    learned
-        Bool of shape (n,): which rows stay in the moments.
-    scaling, feature_map
-        The moments are updated.
-    X
-        Filled: the rows scaled, float32 of shape (n, d + e).
-    Phi
-        Filled: columns, float64 of shape (n, D).
-
+    - values: Inputs as they came, float64 of shape (n, d); NaN where not observed.
+    - extras: Inputs met in these records only, as they enter the features, float64 of shape (n, e).
+    - learned: Bool of shape (n,): which rows stay in the moments.
+    - scaling, feature_map: The moments are updated.
+    - X: Filled: the rows scaled, float32 of shape (n, d + e).
+    - Phi: Filled: columns, float64 of shape (n, D).
     """
     n, d = values.shape
     scale(
@@ -86,19 +77,11 @@ def slopes(
 ) -> None:
     """df / dx_j of f(x) = coefficients . columns(x), at one record.
 
-    Parameters
-    ----------
-    phi
-        The record's columns, float64 of shape (D,).
-    coefficients
-        Shape (D,).
-    W, scales, root, n_linear
-        As `adaptive_columns` has them; W float64 of shape (d, F).
-    along
-        Room, shape (F,).
-    out
-        Filled, shape (d,).
-
+    - phi: The record's columns, float64 of shape (D,).
+    - coefficients: Shape (D,).
+    - W, scales, root, n_linear: As `adaptive_columns` has them; W float64 of shape (d, F).
+    - along: Room, shape (F,).
+    - out: Filled, shape (d,).
     """
     d, F = W.shape
     for i in range(F):

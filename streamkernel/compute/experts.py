@@ -49,23 +49,13 @@ HIGHEST_LOG_TEMPERATURE = 4.0
 class Heads(NamedTuple):
     """Recursive least squares on all D columns: H heads of K outputs, each with a drift rate of its own.
 
-    Attributes
-    ----------
-    tiles
-        Inverse covariances, packed, but for what is due, float64 of shape (H, packed size).
-    W
-        Weights, (H, K, D).
-    late, n_late
-        What is due to each matrix, (H, 8, padded D), and from how many records, int64 of shape (1,).
-    diagonals
-        (H, 2, D), as `late_product` has them.
-    drifts
-        q of each head, shape (H,).
-    ridge
-        rho.
-    room
-        Of shape (2, padded D), zeros to begin with.
-
+    - tiles: Inverse covariances, packed, but for what is due, float64 of shape (H, packed size).
+    - W: Weights, (H, K, D).
+    - late, n_late: What is due to each matrix, (H, 8, padded D), and from how many records, int64 of shape (1,).
+    - diagonals: (H, 2, D), as `late_product` has them.
+    - drifts: q of each head, shape (H,).
+    - ridge: rho.
+    - room: Of shape (2, padded D), zeros to begin with.
     """
 
     tiles: Array
@@ -81,15 +71,9 @@ class Heads(NamedTuple):
 class Linear(NamedTuple):
     """Linear experts: E of K outputs on the last L columns.
 
-    Attributes
-    ----------
-    P, W
-        Inverse covariances, or curvatures, float64 of shape (E, L, L), lower triangles, and weights, (E, K, L).
-    rates
-        How fast each forgets, shape (E,): lambda of experts for classes, q of those for numbers.
-    ridge
-        rho.
-
+    - P, W: Inverse covariances, or curvatures, float64 of shape (E, L, L), lower triangles, and weights, (E, K, L).
+    - rates: How fast each forgets, shape (E,): lambda of experts for classes, q of those for numbers.
+    - ridge: rho.
     """
 
     P: Array
@@ -101,17 +85,10 @@ class Linear(NamedTuple):
 class Mixture(NamedTuple):
     """The mixture of all experts by Hedge.
 
-    Attributes
-    ----------
-    losses
-        Discounted losses of the experts: heads, linear experts, then the others; float64.
-    prior
-        Each expert's weight where all losses are alike, above 0; float64.
-    block
-        Number, sum and sum of squares of the mixture's own losses, where change is watched for; shape (3,).
-    eta
-        The learning rate of Hedge.
-
+    - losses: Discounted losses of the experts: heads, linear experts, then the others; float64.
+    - prior: Each expert's weight where all losses are alike, above 0; float64.
+    - block: Number, sum and sum of squares of the mixture's own losses, where change is watched for; shape (3,).
+    - eta: The learning rate of Hedge.
     """
 
     losses: Array
@@ -179,21 +156,12 @@ def count_loss(block: Array, loss: float) -> None:
 def update_heads(heads: Heads, phi: Array, truth: Array, scores: Array, weight: float, errors: Array) -> None:
     """One record for each head.
 
-    Parameters
-    ----------
-    heads
-        Updated, but for `drifts`.
-    phi
-        The record's columns, shape (D,).
-    truth
-        What the scores should have been, shape (K,).
-    scores
-        What they were, the heads' in the first rows, shape (H or more, K).
-    weight
-        The record's weight, above 0.
-    errors
-        Room, shape (K,).
-
+    - heads: Updated, but for `drifts`.
+    - phi: The record's columns, shape (D,).
+    - truth: What the scores should have been, shape (K,).
+    - scores: What they were, the heads' in the first rows, shape (H or more, K).
+    - weight: The record's weight, above 0.
+    - errors: Room, shape (K,).
     """
     x, v = heads.room[0], heads.room[1]
     for i in range(phi.shape[0]):
@@ -247,15 +215,9 @@ LEAST = 1e-15
 class Stacking(NamedTuple):
     """S stacks of N experts, which forget at different rates.
 
-    Attributes
-    ----------
-    P, W
-        Inverse covariances, float64 of shape (S, N, N), lower triangles, and weights, (S, 1, N).
-    drifts
-        q of each, shape (S,).
-    ridge
-        rho.
-
+    - P, W: Inverse covariances, float64 of shape (S, N, N), lower triangles, and weights, (S, 1, N).
+    - drifts: q of each, shape (S,).
+    - ridge: rho.
     """
 
     P: Array

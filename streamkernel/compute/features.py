@@ -141,20 +141,12 @@ def _dot_pairs(cosines: Array, sines: Array, a: Array, b: Array) -> Any:
 def add_tile(turns: Array, alpha: Array, first: int, sine: Array, cosines: Array, sines: Array, scores: Array) -> None:
     """Add what a tile of features says of one row to its scores (K,).
 
-    Parameters
-    ----------
-    turns
-        The row projected, shape (m,).
-    alpha
-        Coefficients, shape (K, 2, at least first + m): of the cosines, then of the sines.
-    first
-        The tile's first feature.
-    sine
-        The polynomial, `SINE[turns.dtype]`.
-    cosines, sines
-        Room to work in, shape (m,) or more.
-    scores
-        Added to, float64.
+    - turns: The row projected, shape (m,).
+    - alpha: Coefficients, shape (K, 2, at least first + m): of the cosines, then of the sines.
+    - first: The tile's first feature.
+    - sine: The polynomial, `SINE[turns.dtype]`.
+    - cosines, sines: Room to work in, shape (m,) or more.
+    - scores: Added to, float64.
     """
     wide()
     m = turns.shape[0]
@@ -177,20 +169,12 @@ def add_projected(turns: Array, alpha: Array, first: int, sine: Array, scores: A
 def add_scores(X: Array, W: Array, alpha: Array, first: int, n_features: int, sine: Array, scores: Array) -> None:
     """Add sum_k phi_k(x) . alpha_k, without the factor F^-1/2, to every row of `scores`.
 
-    Parameters
-    ----------
-    X
-        Rows, shape (n, d).
-    W
-        Frequencies in turns of the features from `first` on, shape (d, at least n_features), of the dtype of X.
-    alpha
-        Coefficients, shape (K, 2, at least first + n_features): of the cosines, then of the sines.
-    first, n_features
-        The features to add; `first` is a multiple of `TILE`.
-    sine
-        The polynomial, `SINE[X.dtype]`.
-    scores
-        Added to, float64 of shape (n, K), tile by tile.
+    - X: Rows, shape (n, d).
+    - W: Frequencies in turns of the features from `first` on, shape (d, at least n_features), of the dtype of X.
+    - alpha: Coefficients, shape (K, 2, at least first + n_features): of the cosines, then of the sines.
+    - first, n_features: The features to add; `first` is a multiple of `TILE`.
+    - sine: The polynomial, `SINE[X.dtype]`.
+    - scores: Added to, float64 of shape (n, K), tile by tile.
     """
     wide()
     at_once = _AT_ONCE if X.shape[1] > _INPUTS and X.shape[0] >= 8 else 1
@@ -235,22 +219,13 @@ def paired_features(X: Array, W: Array, first: int, sine: Array, out: Array) -> 
 def adaptive_columns(X: Array, W: Array, scales: Array, root: float, n_linear: int, sine: Array, out: Array) -> None:
     """[cos, sin] F^-1/2 of the scaled inputs, 1, and the first inputs themselves over a root, clipped.
 
-    Parameters
-    ----------
-    X
-        Rows, float32 of shape (n, d).
-    W
-        Frequencies in turns, float32 of shape (d, F).
-    scales
-        What each input is multiplied by before it is projected, float32 of shape (d,).
-    root
-        The divisor of the inputs themselves.
-    n_linear
-        How many of these there are.
-    sine
-        The polynomial, `SINE[X.dtype]`.
-    out
-        Filled; float64 of shape (n, 2 F + 1 + n_linear).
+    - X: Rows, float32 of shape (n, d).
+    - W: Frequencies in turns, float32 of shape (d, F).
+    - scales: What each input is multiplied by before it is projected, float32 of shape (d,).
+    - root: The divisor of the inputs themselves.
+    - n_linear: How many of these there are.
+    - sine: The polynomial, `SINE[X.dtype]`.
+    - out: Filled; float64 of shape (n, 2 F + 1 + n_linear).
     """
     F = W.shape[1]
     turns = np.empty(F, X.dtype)

@@ -82,16 +82,10 @@ def normal(low: Any, high: Any) -> Any:
 def gaussians(words: Array, keys: Array, scale: float, out: Array) -> None:
     """Draw the standard normal of every (input, feature), times `scale`.
 
-    Parameters
-    ----------
-    words
-        The features' words, uint64 of shape (m,).
-    keys
-        The inputs' keys, uint64 of shape (d,).
-    scale
-        Multiplies each draw, in the dtype of `out`.
-    out
-        Filled; shape (d, m), float32 or float64.
+    - words: The features' words, uint64 of shape (m,).
+    - keys: The inputs' keys, uint64 of shape (d,).
+    - scale: Multiplies each draw, in the dtype of `out`.
+    - out: Filled; shape (d, m), float32 or float64.
     """
     wide()
     m = words.shape[0]
@@ -127,14 +121,9 @@ def draw_blocks(state: Array, count: int, chosen: Array) -> None:
 def draw_subsets(state: Array, pool: Array, chosen: Array) -> None:
     """Fill each row of `chosen` with different elements of the pool, each set of them as likely.
 
-    Parameters
-    ----------
-    state
-        The generator.
-    pool
-        Shape (n,): a permutation, which is permuted.
-    chosen
-        Shape (draws, at most n).
+    - state: The generator.
+    - pool: Shape (n,): a permutation, which is permuted.
+    - chosen: Shape (draws, at most n).
     """
     n = pool.shape[0]
     for t in range(chosen.shape[0]):
@@ -159,18 +148,11 @@ def place_below(word: Any, n: int) -> Any:
 def restrict(words: Array, sizes: Array, n_inputs: Array, first: int, W: Array) -> None:
     """Let features see few of the inputs, with frequencies so much larger that distances stay as large.
 
-    Parameters
-    ----------
-    words
-        The features' words, uint64 of shape (m,).
-    sizes
-        1 or 2 inputs that a feature sees, or 0 for all; int64 of shape (m,).
-    n_inputs
-        The first inputs, of which it sees some, int64 of shape (m,). One that would see as many sees all.
-    first
-        The input of the first row of W.
-    W
-        Frequencies, float32 of shape (d, m); the others' become 0.
+    - words: The features' words, uint64 of shape (m,).
+    - sizes: 1 or 2 inputs that a feature sees, or 0 for all; int64 of shape (m,).
+    - n_inputs: The first inputs, of which it sees some, int64 of shape (m,). One that would see as many sees all.
+    - first: The input of the first row of W.
+    - W: Frequencies, float32 of shape (d, m); the others' become 0.
     """
     for i in range(words.shape[0]):
         n = n_inputs[i]
@@ -190,16 +172,10 @@ def restrict(words: Array, sizes: Array, n_inputs: Array, first: int, W: Array) 
 def add_row_hashes(values: Array, words: Array, keys: Array, hashes: Array) -> None:
     """Add the hash of each number and its key to its row's; what is NaN adds nothing.
 
-    Parameters
-    ----------
-    values
-        float64 of shape (n, d).
-    words
-        The same as uint64, bit by bit.
-    keys
-        The keys of the columns, uint64 of shape (d,).
-    hashes
-        Added to, uint64 of shape (n,).
+    - values: float64 of shape (n, d).
+    - words: The same as uint64, bit by bit.
+    - keys: The keys of the columns, uint64 of shape (d,).
+    - hashes: Added to, uint64 of shape (n,).
     """
     for r in range(values.shape[0]):
         total = hashes[r]
@@ -212,12 +188,8 @@ def add_row_hashes(values: Array, words: Array, keys: Array, hashes: Array) -> N
 def row_hashes(values: Array, keys: Array) -> Array:
     """The hash of each row, uint64 of shape (n,): equal of rows with equal numbers under equal keys.
 
-    Parameters
-    ----------
-    values
-        float64 of shape (n, d); NaN where there is no number.
-    keys
-        uint64 of shape (d,).
+    - values: float64 of shape (n, d); NaN where there is no number.
+    - keys: uint64 of shape (d,).
 
     Examples
     --------

@@ -40,14 +40,9 @@ LARGEST_UNIT = 1e100
 class Transitions(NamedTuple):
     """A discounted transition matrix of the first B classes.
 
-    Attributes
-    ----------
-    counts
-        Of class k after class b, in units, float64 of shape (B, B).
-    unit
-        The count of a record that comes now, from 1 up: it grows by 1 / `DECAY` a record, instead of the counts
-        shrinking; float64 of shape (1,).
-
+    - counts: Of class k after class b, in units, float64 of shape (B, B).
+    - unit: The count of a record that comes now, from 1 up: it grows by 1 / `DECAY` a record, instead of the counts
+      shrinking; float64 of shape (1,).
     """
 
     counts: Array
@@ -131,37 +126,23 @@ def pass_labels(
 ) -> None:
     """Predict, then learn, classified records.
 
-    Parameters
-    ----------
-    Phi
-        Columns of the records, float64 of shape (n, D).
-    X
-        Their inputs scaled, float32 of shape (n, d) at least.
-    values
-        Their inputs as they came, float64 of shape (n, d); NaN where not observed.
-    labels
-        Classes, int64 of shape (n,); -1 is predicted and changes nothing.
-    sample_weights
-        float64 of shape (n,).
-    heads_parts, linear_parts
-        `Heads`, with a temperature each, and `Linear` experts, with none, as plain tuples; updated.
-    forest_parts
-        A `Forest` of T = 2 ensembles of trees, or none: one learns the classes, one what the mixture of heads and
-        linear experts leaves over; updated.
-    memory_parts
-        A `Ring`; updated.
-    mixture_parts
-        A `Mixture` of H + E + T + M + G experts: heads, linear experts, trees, neighbors, transitions; then the 1 + S
-        of the last mixture, of all these mixed and of the stacks. None of its own losses counts as more than `WORST` in
-        its block; updated.
-    stacks_parts
-        `Stacking` of these experts; updated.
-    scores_parts
-        log tau of each head, shape (H,), and `Transitions`; updated.
-    past
-        The classes before, int64 of shape (n, G), -1 where not known; G = 1 with an expert of transitions, else 0.
-    out
-        Filled: the mixture's probabilities, float64 of shape (n, K).
+    - Phi: Columns of the records, float64 of shape (n, D).
+    - X: Their inputs scaled, float32 of shape (n, d) at least.
+    - values: Their inputs as they came, float64 of shape (n, d); NaN where not observed.
+    - labels: Classes, int64 of shape (n,); -1 is predicted and changes nothing.
+    - sample_weights: float64 of shape (n,).
+    - heads_parts, linear_parts: `Heads`, with a temperature each, and `Linear` experts, with none, as plain tuples;
+      updated.
+    - forest_parts: A `Forest` of T = 2 ensembles of trees, or none: one learns the classes, one what the mixture of
+      heads and linear experts leaves over; updated.
+    - memory_parts: A `Ring`; updated.
+    - mixture_parts: A `Mixture` of H + E + T + M + G experts: heads, linear experts, trees, neighbors, transitions;
+      then the 1 + S of the last mixture, of all these mixed and of the stacks. None of its own losses counts as more
+      than `WORST` in its block; updated.
+    - stacks_parts: `Stacking` of these experts; updated.
+    - scores_parts: log tau of each head, shape (H,), and `Transitions`; updated.
+    - past: The classes before, int64 of shape (n, G), -1 where not known; G = 1 with an expert of transitions, else 0.
+    - out: Filled: the mixture's probabilities, float64 of shape (n, K).
     """
     # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)

@@ -173,18 +173,11 @@ def _draw(law: int, state: Any) -> Any:
 def draws(law: int, words: Array, keys: Array, scale: float, out: Array) -> None:
     """Draw a number of a law for every (input, feature), times `scale`.
 
-    Parameters
-    ----------
-    law
-        `CAUCHY`, `LAPLACE`, `SECH`, `EXPONENTIAL` or `LEVY` (each of scale 1), or `JENSEN_SHANNON`.
-    words
-        The features' words, uint64 of shape (m,).
-    keys
-        The inputs' keys, uint64 of shape (d,).
-    scale
-        Multiplies each draw.
-    out
-        Filled; shape (d, m), float32 or float64, cut at `LARGEST_DRAW` either way.
+    - law: `CAUCHY`, `LAPLACE`, `SECH`, `EXPONENTIAL` or `LEVY` (each of scale 1), or `JENSEN_SHANNON`.
+    - words: The features' words, uint64 of shape (m,).
+    - keys: The inputs' keys, uint64 of shape (d,).
+    - scale: Multiplies each draw.
+    - out: Filled; shape (d, m), float32 or float64, cut at `LARGEST_DRAW` either way.
     """
     for j in range(keys.shape[0]):
         for i in range(words.shape[0]):
@@ -231,22 +224,13 @@ _CONSTANT = np.uint64(0x636F6E7374616E74)
 def sign_products(X: Array, words: Array, keys: Array, orders: Array, weights: Array, most: float, out: Array) -> None:
     """Products of sums of the inputs with random signs.
 
-    Parameters
-    ----------
-    X
-        Rows, shape (n, d).
-    words
-        The features' words, uint64 of shape (m,).
-    keys
-        The inputs' keys, uint64 of shape (d,).
-    orders
-        The number of sums that each feature multiplies, at most 64; int64 of shape (m,).
-    weights
-        What each product is multiplied by, float64 of shape (m,).
-    most
-        Where features are cut either way.
-    out
-        Filled; shape (n, m).
+    - X: Rows, shape (n, d).
+    - words: The features' words, uint64 of shape (m,).
+    - keys: The inputs' keys, uint64 of shape (d,).
+    - orders: The number of sums that each feature multiplies, at most 64; int64 of shape (m,).
+    - weights: What each product is multiplied by, float64 of shape (m,).
+    - most: Where features are cut either way.
+    - out: Filled; shape (n, m).
     """
     signs = np.empty(keys.shape[0], np.uint64)
     for i in range(words.shape[0]):
@@ -267,18 +251,11 @@ def sign_products(X: Array, words: Array, keys: Array, orders: Array, weights: A
 def count_sketches(X: Array, words: Array, keys: Array, constant: float, out: Array) -> None:
     """Count sketches of rows: each input is added, with a random sign, to a random one of F numbers.
 
-    Parameters
-    ----------
-    X
-        Rows, shape (n, d).
-    words
-        The blocks' words, uint64 of shape (blocks,).
-    keys
-        The inputs' keys, uint64 of shape (d,).
-    constant
-        One more input of every row.
-    out
-        Filled; float64 of shape (n, blocks, degree, F), independent sketches for each block and degree.
+    - X: Rows, shape (n, d).
+    - words: The blocks' words, uint64 of shape (blocks,).
+    - keys: The inputs' keys, uint64 of shape (d,).
+    - constant: One more input of every row.
+    - out: Filled; float64 of shape (n, blocks, degree, F), independent sketches for each block and degree.
     """
     F = np.uint64(out.shape[3])
     out[:] = 0.0

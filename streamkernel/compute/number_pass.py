@@ -41,16 +41,10 @@ LOW, HIGH = range(2)
 class AsinhStatistics(NamedTuple):
     """What is known of targets on the scale of asinh, since heads began to learn them.
 
-    Attributes
-    ----------
-    moments
-        Moments of the targets on that scale, float64 of shape (8,).
-    magnitudes
-        How many of the first targets other than 0 are kept, at most `MAGNITUDES`, then their absolute values, sorted,
-        and zeros; float64 of shape (1 + `MAGNITUDES`,).
-    bounds
-        `LOW` and `HIGH`; both 0 at first.
-
+    - moments: Moments of the targets on that scale, float64 of shape (8,).
+    - magnitudes: How many of the first targets other than 0 are kept, at most `MAGNITUDES`, then their absolute values,
+      sorted, and zeros; float64 of shape (1 + `MAGNITUDES`,).
+    - bounds: `LOW` and `HIGH`; both 0 at first.
     """
 
     moments: Array
@@ -164,24 +158,16 @@ PREDICTION, DEVIATION, VARIANCE = range(3)
 class TargetStatistics(NamedTuple):
     """Running statistics of the targets and of the errors.
 
-    Attributes
-    ----------
-    moments, linear_moments
-        Moments of the targets that the heads, and the linear experts, have learned, float64 of shape (8,). Where the
-        latter are replaced, levels, trees and squared errors start over: what they have learned is of another size.
-    levels
-        The level of the last errors of heads and linear experts mixed, and of that when the trees have corrected it,
-        shape (1 + T,): an expert each.
-    squared_errors
-        The mixture's squared errors and their number, both discounted, float64 of shape (2,).
-    residuals
-        How many errors of the mixture there have been, and the last of them, as `keep_residual` has them.
-    asinh
-        An `AsinhStatistics`, as a plain tuple: what the heads have learned of the targets on the scale of asinh.
-    median
-        What `follow_median` keeps, (4,), or (0,) where the mean is predicted. For a median the experts' losses are
-        absolute errors, in deviations of the target, and their mixture is shifted; for a mean they are squared ones.
-
+    - moments, linear_moments: Moments of the targets that the heads, and the linear experts, have learned, float64 of
+      shape (8,). Where the latter are replaced, levels, trees and squared errors start over: what they have learned is
+      of another size.
+    - levels: The level of the last errors of heads and linear experts mixed, and of that when the trees have corrected
+      it, shape (1 + T,): an expert each.
+    - squared_errors: The mixture's squared errors and their number, both discounted, float64 of shape (2,).
+    - residuals: How many errors of the mixture there have been, and the last of them, as `keep_residual` has them.
+    - asinh: An `AsinhStatistics`, as a plain tuple: what the heads have learned of the targets on the scale of asinh.
+    - median: What `follow_median` keeps, (4,), or (0,) where the mean is predicted. For a median the experts' losses
+      are absolute errors, in deviations of the target, and their mixture is shifted; for a mean they are squared ones.
     """
 
     moments: Array
@@ -219,37 +205,25 @@ def pass_numbers(
 ) -> None:
     """Predict, then learn, records with numbers for targets.
 
-    Parameters
-    ----------
-    Phi, X, values
-        Columns of the records, float64 of shape (n, D), their inputs scaled, float32 of shape (n, d) at least, and as
-        they came, (n, d); NaN where not observed.
-    targets
-        float64 of shape (n,); NaN is predicted and changes nothing.
-    sample_weights
-        float64 of shape (n,).
-    heads_parts, linear_parts
-        `Heads` of two outputs, the target and it on the scale of asinh, and `Linear` experts of one, as plain tuples;
-        updated.
-    forest_parts
-        A `Forest` of T = 1 ensemble of trees, or none, on what heads and linear experts leave over; updated.
-    memory_parts
-        A `Ring`; updated.
-    mixture_parts
-        A `Mixture` of H + E + H + T + M + 1 + T experts: heads, linear experts, heads' second outputs, trees,
-        neighbors, levels; then the 1 + G + S of the last mixture. Its own losses are squared errors in variances of
-        the target, and none counts as more than `WORST` in its block; updated.
-    stacks_parts
-        `Stacking` of these experts and, last, of the past; updated.
-    statistics_parts
-        `TargetStatistics`; updated, the moments before the residual is taken.
-    past
-        What is known of the target by its past: what a machine that sees it predicts, or the last one, float64 of shape
-        (n, G), G = 1 or 0. The last mixture is of all experts here mixed, of that, which as one among them would be
-        outweighed by their number, and of the stacks.
-    out
-        Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION`, which is NaN before the first target, and
-        `VARIANCE`, which is 0 before two targets differ.
+    - Phi, X, values: Columns of the records, float64 of shape (n, D), their inputs scaled, float32 of shape (n, d) at
+      least, and as they came, (n, d); NaN where not observed.
+    - targets: float64 of shape (n,); NaN is predicted and changes nothing.
+    - sample_weights: float64 of shape (n,).
+    - heads_parts, linear_parts: `Heads` of two outputs, the target and it on the scale of asinh, and `Linear` experts
+      of one, as plain tuples; updated.
+    - forest_parts: A `Forest` of T = 1 ensemble of trees, or none, on what heads and linear experts leave over;
+      updated.
+    - memory_parts: A `Ring`; updated.
+    - mixture_parts: A `Mixture` of H + E + H + T + M + 1 + T experts: heads, linear experts, heads' second outputs,
+      trees, neighbors, levels; then the 1 + G + S of the last mixture. Its own losses are squared errors in variances
+      of the target, and none counts as more than `WORST` in its block; updated.
+    - stacks_parts: `Stacking` of these experts and, last, of the past; updated.
+    - statistics_parts: `TargetStatistics`; updated, the moments before the residual is taken.
+    - past: What is known of the target by its past: what a machine that sees it predicts, or the last one, float64 of
+      shape (n, G), G = 1 or 0. The last mixture is of all experts here mixed, of that, which as one among them would be
+      outweighed by their number, and of the stacks.
+    - out: Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION`, which is NaN before the first target, and
+      `VARIANCE`, which is 0 before two targets differ.
     """
     # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)

@@ -60,18 +60,11 @@ def full_gradient(
 ) -> None:
     """The gradient of the mean loss at w, and each row's share of it.
 
-    Parameters
-    ----------
-    kind, beta
-        The loss.
-    X, y, weights
-        Rows (n, p), targets (n,), weights (n,).
-    w
-        Coefficients (p,).
-    derivatives
-        Filled: each row's derivative times its weight, shape (n,).
-    gradient
-        Filled, shape (p,).
+    - kind, beta: The loss.
+    - X, y, weights: Rows (n, p), targets (n,), weights (n,).
+    - w: Coefficients (p,).
+    - derivatives: Filled: each row's derivative times its weight, shape (n,).
+    - gradient: Filled, shape (p,).
     """
     wide()
     n, p = X.shape
@@ -110,20 +103,12 @@ def variance_reduced_steps(
 ) -> None:
     """SVRG's inner loop: steps along a mini-batch's gradient, corrected by the full gradient of an earlier w.
 
-    Parameters
-    ----------
-    kind, beta, X, y, weights
-        The problem, as in `full_gradient`.
-    derivatives, gradient
-        What `full_gradient` filled at the earlier coefficients.
-    w
-        Coefficients (p,), updated.
-    steps, batch
-        How many steps; how many rows each draws, with replacement.
-    penalty
-        The step's length, l2 and l1.
-    state
-        The generator, updated.
+    - kind, beta, X, y, weights: The problem, as in `full_gradient`.
+    - derivatives, gradient: What `full_gradient` filled at the earlier coefficients.
+    - w: Coefficients (p,), updated.
+    - steps, batch: How many steps; how many rows each draws, with replacement.
+    - penalty: The step's length, l2 and l1.
+    - state: The generator, updated.
     """
     _corrected_steps(kind, beta, (X, y, weights), derivatives, None, gradient, w, steps, batch, penalty, state)
 
@@ -144,11 +129,8 @@ def _corrected_steps(
 ) -> None:
     """Take steps along a mini-batch's gradient, corrected by a gradient of all rows.
 
-    Parameters
-    ----------
-    own, graph
-        Each row's part of that gradient: its derivative and None, or its offset and what `propagated` takes first.
-
+    - own, graph: Each row's part of that gradient: its derivative and None, or its offset and what `propagated` takes
+      first.
     """
     wide()
     X, y, weights = data
@@ -191,24 +173,14 @@ def anchor_gradient(
 ) -> None:
     """S3GD's approximation of the full gradient, in as many operations as the anchors have values.
 
-    Parameters
-    ----------
-    kind, beta
-        The loss.
-    anchors
-        Shape (m, p).
-    labels
-        The targets for which the anchors' derivatives are taken, shape (L,).
-    sums
-        (1/n) times the rows propagated to the anchors, label after label: shape (L m, p).
-    offset
-        What of the gradient does not depend on w, shape (p,).
-    w
-        Coefficients (p,).
-    d
-        Filled: the anchors' derivatives, shape (L m,).
-    H
-        Filled: the gradient, shape (p,).
+    - kind, beta: The loss.
+    - anchors: Shape (m, p).
+    - labels: The targets for which the anchors' derivatives are taken, shape (L,).
+    - sums: (1/n) times the rows propagated to the anchors, label after label: shape (L m, p).
+    - offset: What of the gradient does not depend on w, shape (p,).
+    - w: Coefficients (p,).
+    - d: Filled: the anchors' derivatives, shape (L m,).
+    - H: Filled: the gradient, shape (p,).
     """
     wide()
     m, p = anchors.shape
@@ -252,24 +224,15 @@ def semi_stochastic_rounds(
 ) -> None:
     """S3GD's outer loop: the anchors' gradient, then `inner` steps along a mini-batch's gradient corrected by it.
 
-    Parameters
-    ----------
-    kind, beta, X, y, weights
-        The problem, as in `full_gradient`.
-    graph
-        Of each row its anchors and their shares, shape (n, k), and its offset, shape (n,), as in `propagated`.
-    model
-        Of the anchors `anchors`, `labels`, `sums` and `offset`, as in `anchor_gradient`.
-    w
-        Coefficients (p,), updated.
-    total
-        Sum of the coefficients at the ends of rounds, shape (p,), updated.
-    rounds, inner, batch
-        How often the anchors' gradient is taken; how many steps follow; how many rows each draws, with replacement.
-    penalty
-        The step's length, l2 and l1.
-    state
-        The generator, updated.
+    - kind, beta, X, y, weights: The problem, as in `full_gradient`.
+    - graph: Of each row its anchors and their shares, shape (n, k), and its offset, shape (n,), as in `propagated`.
+    - model: Of the anchors `anchors`, `labels`, `sums` and `offset`, as in `anchor_gradient`.
+    - w: Coefficients (p,), updated.
+    - total: Sum of the coefficients at the ends of rounds, shape (p,), updated.
+    - rounds, inner, batch: How often the anchors' gradient is taken; how many steps follow; how many rows each draws,
+      with replacement.
+    - penalty: The step's length, l2 and l1.
+    - state: The generator, updated.
     """
     places, shares, offsets = graph
     d, H = np.empty(model[2].shape[0]), np.empty(X.shape[1])

@@ -131,17 +131,10 @@ def draw_inputs(columns: Array, word: Any, node: int) -> Any:
 def best_split(codes: Array, rows: Array, histograms: Array, held: Array, n_bins: Array, k: int, width: int) -> Any:
     """The input, and its last interval below, that a node is split by; -1 where nothing is explained.
 
-    Parameters
-    ----------
-    codes, rows
-        Intervals of every record's inputs, (n, d), and the node's records.
-    histograms
-        As `add_to_histograms` has them, of the inputs `held`, shape (m,), one or more; zeros afterwards.
-    n_bins
-        Intervals of every input, (d,).
-    k, width
-        How many of the sums are watched, and of how many there is room for.
-
+    - codes, rows: Intervals of every record's inputs, (n, d), and the node's records.
+    - histograms: As `add_to_histograms` has them, of the inputs `held`, shape (m,), one or more; zeros afterwards.
+    - n_bins: Intervals of every input, (d,).
+    - k, width: How many of the sums are watched, and of how many there is room for.
     """
     m = held.shape[0]
     sums, kept, below, found = np.empty(width), np.empty(width), np.empty(width), np.empty(m, np.uint64)

@@ -98,17 +98,10 @@ def grow_on(forest: Forest) -> None:
 def learn_trees(forest: Forest, x: Array, targets: Array, weight: float) -> None:
     """Let the leaves follow a record, take it into the window, and continue or begin a growth.
 
-    Parameters
-    ----------
-    forest
-        Updated.
-    x
-        Inputs, float64 of shape (d,).
-    targets
-        What each ensemble learns, (T, K).
-    weight
-        The record's weight, above 0.
-
+    - forest: Updated.
+    - x: Inputs, float64 of shape (d,).
+    - targets: What each ensemble learns, (T, K).
+    - weight: The record's weight, above 0.
     """
     (T, slots), (capacity, d) = forest.features.shape[:2], forest.rows.shape
     counts = forest.counts

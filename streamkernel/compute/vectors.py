@@ -96,15 +96,9 @@ class Code:
 def instruction(*kinds: Any, returns: Any = types.void, vector: ir.VectorType = EIGHT) -> Callable[..., Any]:
     """Let compiled code call what a function writes: it gets `Code` and the arguments, arrays by their addresses.
 
-    Parameters
-    ----------
-    kinds
-        The type of each argument; None takes any.
-    returns
-        The type of the result; None is that of the last argument.
-    vector
-        The vectors of `Code`.
-
+    - kinds: The type of each argument; None takes any.
+    - returns: The type of the result; None is that of the last argument.
+    - vector: The vectors of `Code`.
     """
 
     def made(write: Callable[..., Any]) -> Any:

@@ -48,20 +48,11 @@ def known_values(inputs: Inputs, columns: FrameColumns, part: slice = _ALL) -> A
 class FrameEncoder:
     """The encoder of a frame: it reads parts of known inputs by columns, and other parts record by record.
 
-    Parameters
-    ----------
-    inputs
-        The encoder of records. Rows that are learned add their new inputs to its columns.
-    columns
-        The contents of the frame.
-    learn
-        Bool of shape (n,): the rows that may add columns.
+    - inputs: The encoder of records. Rows that are learned add their new inputs to its columns.
+    - columns: The contents of the frame.
+    - learn: Bool of shape (n,): the rows that may add columns.
 
-    Raises
-    ------
-    ValueError
-        A value cannot be an input. Nothing is changed then.
-
+    ValueError: A value cannot be an input. Nothing is changed then.
     """
 
     def __init__(self, inputs: Inputs, columns: FrameColumns, learn: Array) -> None:
@@ -135,12 +126,8 @@ _NO_WEIGHT = "a weight is negative or not finite: weights are numbers from 0 up"
 class BatchEncoder:
     """The encoder of the batch that a call learns or predicts: rows of numbers, targets and weights.
 
-    Parameters
-    ----------
-    inputs, targets
-        The encoders of one record's inputs and of its target. New columns are added to the first, and records or
-        inputs past a limit are counted in both.
-
+    - inputs, targets: The encoders of one record's inputs and of its target. New columns are added to the first, and
+      records or inputs past a limit are counted in both.
     """
 
     def __init__(self, inputs: Inputs, targets: Targets) -> None:
@@ -153,24 +140,13 @@ class BatchEncoder:
     ) -> Iterator[tuple[Rows, list[Any], Array]]:
         """Validate a batch, then encode it part by part.
 
-        Parameters
-        ----------
-        xs
-            n records.
-        ys
-            n targets; None is not learned.
-        ws
-            n weights of at least 0, which are cut at `HEAVIEST`; None is 1 each.
+        - xs: n records.
+        - ys: n targets; None is not learned.
+        - ws: n weights of at least 0, which are cut at `HEAVIEST`; None is 1 each.
 
-        Yields
-        ------
-        Encoded rows, targets as plain values (None is not learned) and weights, float64.
-
-        Raises
-        ------
-        ValueError
-            A record, target or weight cannot be used. Raised before the first part, when nothing is changed yet.
-
+        Yields encoded rows, targets as plain values (None is not learned) and weights, float64.
+        ValueError: A record, target or weight cannot be used. Raised before the first part, when nothing is changed
+        yet.
         """
         if len(ys) != len(xs):
             raise ValueError(f"got {len(ys)} targets for {len(xs)} records: pass one per record")

@@ -19,18 +19,9 @@ _PLAIN_OR_NONE = {*PLAIN_LABELS, type(None)}
 class Classes(Targets):
     """The encoder of class labels: one column of scores each, in the order of arrival.
 
-    Parameters
-    ----------
-    loss
-        A loss of (n,) columns and (n, K) scores.
-    max_classes
-        The most labels. Records of any other are predicted only, and counted in `n_limited`.
-
-    Attributes
-    ----------
-    labels
-        The labels in the order of their columns.
-
+    - loss: A loss of (n,) columns and (n, K) scores.
+    - max_classes: The most labels. Records of any other are predicted only, and counted in `n_limited`.
+    - labels: The labels in the order of their columns.
     """
 
     labels: list[Hashable]
@@ -141,16 +132,8 @@ class TwoSides(Targets):
 
     A label that is neither takes the place of one not seen yet; a third is an error.
 
-    Parameters
-    ----------
-    loss
-        A loss of (n,) sides, 0 or 1, and (n,) scores.
-
-    Attributes
-    ----------
-    labels, seen
-        The labels of sides 0 and 1, and whether each was seen.
-
+    - loss: A loss of (n,) sides, 0 or 1, and (n,) scores.
+    - labels, seen: The labels of sides 0 and 1, and whether each was seen.
     """
 
     labels: list[Hashable]

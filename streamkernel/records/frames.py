@@ -30,15 +30,9 @@ _GIVE = "pass an eager data frame (pandas, polars, pyarrow) or an array of shape
 class Texts(NamedTuple):
     """The strings of one column as codes.
 
-    Attributes
-    ----------
-    name
-        The column's name.
-    codes
-        The index in `values` of each row's string, int64 of shape (n,); -1 where it holds none.
-    values
-        The distinct strings.
-
+    - name: The column's name.
+    - codes: The index in `values` of each row's string, int64 of shape (n,); -1 where it holds none.
+    - values: The distinct strings.
     """
 
     name: Hashable
@@ -49,17 +43,10 @@ class Texts(NamedTuple):
 class FrameColumns(NamedTuple):
     """The contents of a frame as arrays.
 
-    Attributes
-    ----------
-    names
-        The names of the p columns with numbers.
-    numbers
-        float64 of shape (n, p + 1); NaN where not observed, as all of the last column is.
-    texts
-        The columns with strings. A column may have both numbers and strings.
-    refused
-        The first value that cannot be an input, under its column's name; empty if there is none.
-
+    - names: The names of the p columns with numbers.
+    - numbers: float64 of shape (n, p + 1); NaN where not observed, as all of the last column is.
+    - texts: The columns with strings. A column may have both numbers and strings.
+    - refused: The first value that cannot be an input, under its column's name; empty if there is none.
     """
 
     names: list[Any]
@@ -75,19 +62,11 @@ FrameParts = tuple[list[Any], list[Any], Array, dict[Any, list[Any]]]
 class Frame:
     """A data frame or array whose rows are records.
 
-    Parameters
-    ----------
-    X
-        Any eager data frame that narwhals knows (pandas, polars, pyarrow), or an array, of shape (n, d), whose columns
-        are named by the whole numbers from 0 up.
+    - X: Any eager data frame that narwhals knows (pandas, polars, pyarrow), or an array, of shape (n, d), whose columns
+      are named by the whole numbers from 0 up.
 
-    Raises
-    ------
-    ValueError
-        An array does not have two dimensions, or two columns of a frame have the same name.
-    TypeError
-        X is neither an eager data frame nor an array.
-
+    ValueError: An array does not have two dimensions, or two columns of a frame have the same name.
+    TypeError: X is neither an eager data frame nor an array.
     """
 
     def __init__(self, X: Any) -> None:
@@ -105,11 +84,7 @@ class Frame:
     def read(self) -> FrameColumns:
         """Read the columns into arrays of their own.
 
-        Raises
-        ------
-        ValueError
-            A column's name is of a type that no input's name may have.
-
+        ValueError: A column's name is of a type that no input's name may have.
         """
         order, names, matrix, listed = self._parts()
         mixed = {name: _look_through(values) for name, values in listed.items()}
@@ -170,11 +145,7 @@ class Frame:
 class RecordFrame(Frame):
     """Records whose names are columns; what a record does not have is not observed.
 
-    Parameters
-    ----------
-    xs
-        n records: their names are strings, their values numbers, booleans, strings or None.
-
+    - xs: n records: their names are strings, their values numbers, booleans, strings or None.
     """
 
     def __init__(self, xs: Sequence[Mapping[str, Any]]) -> None:
@@ -245,20 +216,11 @@ def _look_at_each(values: list[Any]) -> _Mixed:
 def eager_frame(X: Any, name: str = "X") -> nw.DataFrame[Any]:
     """The data frame X as narwhals has it.
 
-    Parameters
-    ----------
-    X
-        The data frame.
-    name
-        What the caller names it, for the sentence that refuses it.
+    - X: The data frame.
+    - name: What the caller names it, for the sentence that refuses it.
 
-    Raises
-    ------
-    ValueError
-        Two columns have the same name.
-    TypeError
-        X is no eager data frame.
-
+    ValueError: Two columns have the same name.
+    TypeError: X is no eager data frame.
     """
     try:
         frame = into_frame(X)
@@ -297,23 +259,13 @@ def _refusal(X: Any, called: str) -> str:
 def target_list(y: Any) -> list[Any]:
     """The targets of the rows of a frame as Python values.
 
-    Parameters
-    ----------
-    y
-        A list, tuple or array, a series that narwhals knows (pandas, polars, a chunked array of pyarrow), an array or
-        index of pandas, or a `pyarrow.Array`.
+    - y: A list, tuple or array, a series that narwhals knows (pandas, polars, a chunked array of pyarrow), an array or
+      index of pandas, or a `pyarrow.Array`.
 
-    Returns
-    -------
-    n values; None where a list has None, a series a null, and one of pandas anything that it takes for missing (NaN,
-    NA, NaT): such a row is not learned.
-
-    Raises
-    ------
-    ValueError
-        An array does not have one dimension.
-    TypeError
-        y is none of these.
+    Returns n values; None where a list has None, a series a null, and one of pandas anything that it takes for missing
+    (NaN, NA, NaT): such a row is not learned.
+    ValueError: An array does not have one dimension.
+    TypeError: y is none of these.
 
     Examples
     --------
@@ -350,22 +302,12 @@ def target_list(y: Any) -> list[Any]:
 def target_dicts(y: Any) -> list[Any]:
     """The targets of the rows of a frame by name.
 
-    Parameters
-    ----------
-    y
-        A data frame that narwhals knows (pandas, polars, pyarrow), with a column for each target; an array of shape (n,
-        K), whose targets are named 0 to K - 1; or a list of dicts.
+    - y: A data frame that narwhals knows (pandas, polars, pyarrow), with a column for each target; an array of shape
+      (n, K), whose targets are named 0 to K - 1; or a list of dicts.
 
-    Returns
-    -------
-    n dicts; None for what is missing in a frame: null or, in one of pandas, NaN, NA and NaT.
-
-    Raises
-    ------
-    ValueError
-        An array does not have two dimensions.
-    TypeError
-        y is none of these.
+    Returns n dicts; None for what is missing in a frame: null or, in one of pandas, NaN, NA and NaT.
+    ValueError: An array does not have two dimensions.
+    TypeError: y is none of these.
 
     Examples
     --------

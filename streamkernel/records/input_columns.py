@@ -27,13 +27,8 @@ class InputColumns:
 
     Iterating yields each as ["number", name] or ["indicator", name, value]; names as `tag` has them.
 
-    Attributes
-    ----------
-    numbers
-        The index of the column of each number, by name.
-    indicators
-        The indexes of the indicators of each string input, by name and value.
-
+    - numbers: The index of the column of each number, by name.
+    - indicators: The indexes of the indicators of each string input, by name and value.
     """
 
     def __init__(self) -> None:
@@ -134,18 +129,9 @@ class InputScaler:
     Scaled values are cut at `SCALED_LIMIT` deviations, and outliers count in the moments as less than they are
     (`compute.moments`).
 
-    Parameters
-    ----------
-    columns
-        The columns, as `InputColumns` yields them; after some were added, `fit` gives them moments.
-    standardize
-        Whether numbers are centered and scaled by their running mean and deviation.
-
-    Attributes
-    ----------
-    moments
-        The running moments of each column, float64 of shape (d, `compute.moments.SIZE`).
-
+    - columns: The columns, as `InputColumns` yields them; after some were added, `fit` gives them moments.
+    - standardize: Whether numbers are centered and scaled by their running mean and deviation.
+    - moments: The running moments of each column, float64 of shape (d, `compute.moments.SIZE`).
     """
 
     rules: ClassVar[Rules] = {"input_moments": are_moments}
@@ -174,19 +160,12 @@ class InputScaler:
     def scale(self, rows: Rows, learn: Array, dtype: np.dtype[Any]) -> Array:
         """Scale encoded rows one after the other, each by the moments that include it.
 
-        Parameters
-        ----------
-        rows
-            n encoded rows.
-        learn
-            The rows that update the moments, bool of shape (n,); others are scaled as if they did, and then forgotten.
-        dtype
-            float32 or float64.
+        - rows: n encoded rows.
+        - learn: The rows that update the moments, bool of shape (n,); others are scaled as if they did, and then
+          forgotten.
+        - dtype: float32 or float64.
 
-        Returns
-        -------
-        Array of shape (n, d + e); absent values are 0, the mean.
-
+        Returns array of shape (n, d + e); absent values are 0, the mean.
         """
         n, d = rows.values.shape
         out = np.empty((n, d + rows.extras.shape[1]), dtype)

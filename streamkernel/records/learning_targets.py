@@ -28,15 +28,9 @@ class LearningTargets(Targets):
     def observed(self, y: Array, scores: Array, weights: Array) -> Array:
         """What there is to be taken in of some rows, as sums over them, float64; nothing is changed.
 
-        Parameters
-        ----------
-        y
-            Encoded targets, float64 of shape (B,).
-        scores
-            The scores of the records before they are learned, float64 of shape (B, 1).
-        weights
-            The records' weights, float64 of shape (B,).
-
+        - y: Encoded targets, float64 of shape (B,).
+        - scores: The scores of the records before they are learned, float64 of shape (B, 1).
+        - weights: The records' weights, float64 of shape (B,).
         """
 
     @abc.abstractmethod
@@ -47,23 +41,15 @@ class LearningTargets(Targets):
     def slope(self, scores: Array, weights: Array) -> float:
         """The sum of the weighted derivatives of the loss by all that it depends on except the scores.
 
-        Parameters
-        ----------
-        scores, weights
-            As for `observed`; of several blocks a step, the scores after those before.
-
+        - scores, weights: As for `observed`; of several blocks a step, the scores after those before.
         """
 
     @abc.abstractmethod
     def take_slope(self, step: float) -> None:
         """Take a gradient step of this length in all that the loss depends on except the scores.
 
-        Parameters
-        ----------
-        step
-            The mean derivative times the step size by which the coefficients decay in the same step, times the largest
-            k(x, x).
-
+        - step: The mean derivative times the step size by which the coefficients decay in the same step, times the
+          largest k(x, x).
         """
 
 
@@ -74,18 +60,9 @@ LARGEST_THRESHOLD = 1e30
 class OneClass(LearningTargets):
     """The encoder of records without labels, with the threshold tau below which a score is that of a novelty.
 
-    Parameters
-    ----------
-    loss
-        The one-class hinge loss of thresholds and scores.
-
-    Attributes
-    ----------
-    threshold
-        tau.
-    n_flagged
-        Records learned whose score had been below the threshold.
-
+    - loss: The one-class hinge loss of thresholds and scores.
+    - threshold: tau.
+    - n_flagged: Records learned whose score had been below the threshold.
     """
 
     threshold: float
@@ -153,23 +130,12 @@ class TwoSamples(LearningTargets):
     Shares and means are exponentially weighted: a record's weight falls by 1 - 1 / window with each later one, in the
     means with each of its sample.
 
-    Parameters
-    ----------
-    loss
-        The loss of sides and scores.
-    p, q
-        The labels of the samples.
-    window
-        The records that the averages look back.
-
-    Attributes
-    ----------
-    counts
-        Records of q and p by their weights, those that the shares follow from, float64 of shape (2,).
-    sizes, means
-        Records of q and p, and the means of exp(f) over q and of f over p, each score taken before its record was
-        learned; float64 of shape (2,).
-
+    - loss: The loss of sides and scores.
+    - p, q: The labels of the samples.
+    - window: The records that the averages look back.
+    - counts: Records of q and p by their weights, those that the shares follow from, float64 of shape (2,).
+    - sizes, means: Records of q and p, and the means of exp(f) over q and of f over p, each score taken before its
+      record was learned; float64 of shape (2,).
     """
 
     rules: ClassVar[Rules] = {

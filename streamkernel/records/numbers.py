@@ -29,16 +29,8 @@ class Numbers(Targets):
     Targets past `LARGEST` are cut there, and counted in `n_limited`. One that is past 100 deviations from the mean
     counts the less the farther it is.
 
-    Parameters
-    ----------
-    loss
-        A loss of (n,) standardized targets and (n,) scores.
-
-    Attributes
-    ----------
-    moments
-        The running moments of the targets, float64 of shape (`compute.moments.SIZE`,).
-
+    - loss: A loss of (n,) standardized targets and (n,) scores.
+    - moments: The running moments of the targets, float64 of shape (`compute.moments.SIZE`,).
     """
 
     rules: ClassVar[Rules] = {"target_moments": are_moments}
@@ -109,11 +101,7 @@ class Numbers(Targets):
 def plain_number(y: Any) -> float:
     """Return a target as a float.
 
-    Raises
-    ------
-    ValueError
-        It is no finite number.
-
+    ValueError: It is no finite number.
     """
     value = real(y)
     if value is not None and math.isfinite(value):

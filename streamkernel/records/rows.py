@@ -20,18 +20,11 @@ NO_KEYS = np.zeros(0, np.uint64)
 class Rows(NamedTuple):
     """Encoded records, before they are scaled.
 
-    Attributes
-    ----------
-    values
-        One column for each known input, float64 of shape (n, d); NaN where it was not observed.
-    extras
-        Inputs met only in records that may not add columns, scaled, float64 of shape (n, e); 0 is not observed, -0 a
-        number that is 0.
-    extra_keys
-        The keys of those inputs, ascending, uint64 of shape (e,).
-    n_known
-        The number of inputs known at each record, with its own if it may add columns; int64 of shape (n,).
-
+    - values: One column for each known input, float64 of shape (n, d); NaN where it was not observed.
+    - extras: Inputs met only in records that may not add columns, scaled, float64 of shape (n, e); 0 is not observed,
+      -0 a number that is 0.
+    - extra_keys: The keys of those inputs, ascending, uint64 of shape (e,).
+    - n_known: The number of inputs known at each record, with its own if it may add columns; int64 of shape (n,).
     """
 
     values: Array
@@ -84,19 +77,10 @@ PLAIN = {float, int}
 class PlainRecords:
     """A reader of records that hold exactly the given inputs, all of them finite numbers, or NaN.
 
-    Parameters
-    ----------
-    names
-        The names of the d inputs, at least one.
-    n
-        The records that `values` has room for. Defaults to 1.
-
-    Attributes
-    ----------
-    values
-        The last record of each row for which `read_one` returned True, float64 of shape (n, d), in the order of
-        `names`; undefined once it returned False.
-
+    - names: The names of the d inputs, at least one.
+    - n: The records that `values` has room for. Defaults to 1.
+    - values: The last record of each row for which `read_one` returned True, float64 of shape (n, d), in the order of
+      `names`; undefined once it returned False.
     """
 
     def __init__(self, names: tuple[Any, ...], n: int = 1) -> None:

@@ -21,14 +21,9 @@ Pairs = tuple[tuple[Hashable, Any], ...]
 class EncodedSeveral(Encoded):
     """Encoded targets of n consecutive records, K for each.
 
-    Attributes
-    ----------
-    y
-        What the loss takes, float64 of shape (n, K); NaN where a record has no such target.
-    before
-        What was known of each target before the record, float64 of shape (n, K, 2): the (mean, deviation) of numbers,
-        or zeros. NaN of a target that no record had had.
-
+    - y: What the loss takes, float64 of shape (n, K); NaN where a record has no such target.
+    - before: What was known of each target before the record, float64 of shape (n, K, 2): the (mean, deviation) of
+      numbers, or zeros. NaN of a target that no record had had.
     """
 
     @property
@@ -55,18 +50,9 @@ class SeveralTargets(Targets):
 
     A target that a record does not have, or that is None, has no gradient there.
 
-    Parameters
-    ----------
-    loss
-        A loss of (m,) encoded targets and (m,) scores.
-    most
-        The most targets. Values of any other are ignored, and counted in `n_limited`.
-
-    Attributes
-    ----------
-    names
-        The targets' names in the order of their columns.
-
+    - loss: A loss of (m,) encoded targets and (m,) scores.
+    - most: The most targets. Values of any other are ignored, and counted in `n_limited`.
+    - names: The targets' names in the order of their columns.
     """
 
     names: list[Hashable]
@@ -203,11 +189,7 @@ class SeveralNumbers(SeveralTargets):
 
     Numbers past `LARGEST` are cut there.
 
-    Attributes
-    ----------
-    moments
-        The running moments of the targets, float64 of shape (K, `compute.moments.SIZE`).
-
+    - moments: The running moments of the targets, float64 of shape (K, `compute.moments.SIZE`).
     """
 
     rules: ClassVar[Rules] = {"target_moments": are_moments}

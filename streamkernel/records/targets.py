@@ -21,11 +21,7 @@ PLAIN_LABELS = {str, bool, int}
 def plain_label(y: Any) -> Any:
     """Return a label as a plain Python value; None stays None.
 
-    Raises
-    ------
-    ValueError
-        It is NaN, or of a type that is no label.
-
+    ValueError: It is NaN, or of a type that is no label.
     """
     if y is None or type(y) in PLAIN_LABELS:
         return y
@@ -49,15 +45,10 @@ _NUMBERS = "biufO"
 class Encoded:
     """Encoded targets of n consecutive records.
 
-    Attributes
-    ----------
-    y
-        The column of the label, its side (0 or 1) or the standardized number, float64 of shape (n,); NaN where there is
-        no target.
-    before
-        What was known before each record, float64 of shape (n, 2): (number of classes, 0), which of two sides had been
-        seen, or the (mean, deviation) of the targets.
-
+    - y: The column of the label, its side (0 or 1) or the standardized number, float64 of shape (n,); NaN where there
+      is no target.
+    - before: What was known before each record, float64 of shape (n, 2): (number of classes, 0), which of two sides had
+      been seen, or the (mean, deviation) of the targets.
     """
 
     y: Array
@@ -92,13 +83,8 @@ class Encoded:
 class Targets(abc.ABC):
     """The encoder of one kind of target, with its loss.
 
-    Attributes
-    ----------
-    n_limited
-        Labels ignored because they came past the limit, or numbers cut to the largest there may be.
-    limit_warning
-        The warning when that happens; empty for none.
-
+    - n_limited: Labels ignored because they came past the limit, or numbers cut to the largest there may be.
+    - limit_warning: The warning when that happens; empty for none.
     """
 
     limit_warning = ""
@@ -161,12 +147,8 @@ class Targets(abc.ABC):
     def answer(self, method: str, y: Array, scores: Array) -> Array:
         """Return what a method of the loss gives, as float64.
 
-        Raises
-        ------
-        TypeError
-            It is no array of numbers, or of another shape: numpy would broadcast any other without a word. The daemon
-            takes a ValueError for that of a record.
-
+        TypeError: It is no array of numbers, or of another shape: numpy would broadcast any other without a word. The
+        daemon takes a ValueError for that of a record.
         """
         answer = getattr(self.loss, method)(y, scores)
         shape = y.shape if method == "__call__" else scores.shape
