@@ -14,7 +14,7 @@ from streamkernel.adaptive.experts import Arrivals
 from streamkernel.adaptive.features import NO_KEYS, AdaptiveFeatures
 from streamkernel.adaptive.relearning import Relearning
 from streamkernel.adaptive.target_experts import LabelExperts, NumberExperts
-from streamkernel.compute.arrival import FeatureMap
+from streamkernel.compute.features import FeatureMap
 from streamkernel.fields import state_mismatch
 from streamkernel.state import Array, State
 

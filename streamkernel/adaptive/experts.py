@@ -10,8 +10,8 @@ from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import TreeEnsembles
 from streamkernel.adaptive.heads import LeastSquaresHeads
 from streamkernel.adaptive.memory import Memory
-from streamkernel.compute.arrival import BLOCK, FeatureMap, Scaling, arrive
 from streamkernel.compute.experts import Linear, Mixture, Stacking, hedge_weights
+from streamkernel.compute.features import BLOCK, FeatureMap, Scaling, arrive
 from streamkernel.fields import Rules, all_finite, array, checked
 from streamkernel.state import Array, State
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.lags import LaggedCore, TargetLags, last_known
-from streamkernel.compute.arrival import FeatureMap, Scaling, arrive
+from streamkernel.compute.features import FeatureMap, Scaling, arrive
 from streamkernel.compute.number_pass import PREDICTION
 from streamkernel.records.rows import PlainRecords
 from streamkernel.state import Array

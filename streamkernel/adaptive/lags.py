@@ -15,15 +15,15 @@ import numpy as np
 
 from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.experts import Arrivals
-from streamkernel.compute.arrival import FeatureMap, Scaling
+from streamkernel.compute.features import FeatureMap, Scaling
 from streamkernel.compute.number_pass import PREDICTION
 from streamkernel.fields import Rules, all_finite, array, checked, whole
 from streamkernel.records.batches import Records
 from streamkernel.records.classes import Classes
 from streamkernel.records.frames import Frame
 from streamkernel.records.input_columns import RAW_LIMIT, InputColumns, InputScaler
-from streamkernel.records.numbers import Numbers
 from streamkernel.records.rows import Rows
+from streamkernel.records.targets import Numbers
 from streamkernel.state import Array, State, key_of
 
 #: The lags that records bring, None where one brings none; None where none of them does.

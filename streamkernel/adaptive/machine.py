@@ -23,10 +23,9 @@ from streamkernel.fields import state_mismatch, whole
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.numbers import Numbers, in_variances
 from streamkernel.records.results import BatchResult, joined_targets, padded
 from streamkernel.records.rows import Rows
-from streamkernel.records.targets import Encoded
+from streamkernel.records.targets import Encoded, Numbers, in_variances
 from streamkernel.state import Array, State
 
 

@@ -18,8 +18,7 @@ from streamkernel.records.batches import check_columns, known_values, weights_of
 from streamkernel.records.classes import Classes, TwoSides
 from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.numbers import Numbers
-from streamkernel.records.targets import Targets, plain_label
+from streamkernel.records.targets import Numbers, Targets, plain_label
 from streamkernel.records.vocabulary import Vocabulary, known_labels, vocabulary
 from streamkernel.state import Array
 

@@ -23,8 +23,8 @@ from streamkernel.growth.machine import Machine
 from streamkernel.losses import curvature
 from streamkernel.records.classes import Classes, TwoSides
 from streamkernel.records.learning_targets import LearningTargets
-from streamkernel.records.numbers import Numbers
 from streamkernel.records.rows import Rows
+from streamkernel.records.targets import Numbers
 from streamkernel.records.vocabulary import known_labels
 from streamkernel.state import Array
 

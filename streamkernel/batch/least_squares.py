@@ -28,10 +28,9 @@ from streamkernel.fields import state_mismatch, whole
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.numbers import Numbers
 from streamkernel.records.results import BatchResult, joined_targets, padded
 from streamkernel.records.rows import Rows
-from streamkernel.records.targets import Encoded, Targets
+from streamkernel.records.targets import Encoded, Numbers, Targets
 from streamkernel.state import Array, State
 
 #: Labeled records in which the moments of numbers tell little: what was learned follows them, so that predictions stay.

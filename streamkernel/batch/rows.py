@@ -13,9 +13,8 @@ from streamkernel.batch.passes import ScoredChunk, ScoredRows, kept
 from streamkernel.batch.sums import Sums
 from streamkernel.records.frames import Frame, target_list
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.numbers import Numbers
 from streamkernel.records.results import BatchResult
-from streamkernel.records.targets import Targets
+from streamkernel.records.targets import Numbers, Targets
 from streamkernel.records.vocabulary import Vocabulary, admissible, count_vocabulary
 
 SumsT = TypeVar("SumsT", bound=Sums)

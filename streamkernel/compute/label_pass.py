@@ -26,7 +26,7 @@ from streamkernel.compute.experts import (
 from streamkernel.compute.jit import Array, jit, jit_long
 from streamkernel.compute.memory import MANY, Ring, neighbors_of_label, remember
 from streamkernel.compute.recursive import learn_newton
-from streamkernel.compute.tree_schedule import learn_trees
+from streamkernel.compute.tree_growth import learn_trees
 from streamkernel.compute.trees import Forest, predict_trees
 
 #: What is left of a count after one more record.

@@ -27,7 +27,7 @@ from streamkernel.compute.jit import Array, jit, jit_long
 from streamkernel.compute.memory import MANY, Ring, neighbors_of_number, remember
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
-from streamkernel.compute.tree_schedule import learn_trees
+from streamkernel.compute.tree_growth import learn_trees
 from streamkernel.compute.trees import Forest, predict_trees
 
 #: This many targets other than 0 fix the magnitude; from then on it does not change.

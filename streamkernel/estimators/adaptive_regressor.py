@@ -14,7 +14,7 @@ from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.distribution import residual_gaussian
 from streamkernel.estimators.predictors import DistributionPredictor
 from streamkernel.kernels import Kernel
-from streamkernel.records.numbers import Numbers
+from streamkernel.records.targets import Numbers
 from streamkernel.state import excerpt
 
 #: What the mixture minimizes, by what is to be predicted.

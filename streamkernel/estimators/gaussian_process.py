@@ -15,7 +15,7 @@ from streamkernel.gaussian_process.machine import GaussianProcessMachine, LeastS
 from streamkernel.gaussian_process.variance import VarianceEstimator
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.kernels.spectral import require_nameless
-from streamkernel.records.numbers import Numbers
+from streamkernel.records.targets import Numbers
 from streamkernel.state import excerpt
 
 #: Features in all, of every term: P has the square of this number of entries, 8 GB.

@@ -8,7 +8,7 @@ from streamkernel.batch.rows import BatchRows, ScoredBatch, step_here
 from streamkernel.estimators.arguments import head_columns
 from streamkernel.estimators.base import AdvanceResult, StreamEstimator
 from streamkernel.records.classes import Classes
-from streamkernel.records.numbers import Numbers
+from streamkernel.records.targets import Numbers
 
 
 class LeastSquaresEstimator(StreamEstimator):

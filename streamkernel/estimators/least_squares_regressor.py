@@ -6,7 +6,7 @@ from river.optim.losses import Squared
 from streamkernel.estimators.least_squares import LeastSquaresEstimator
 from streamkernel.estimators.predictors import NumberPredictor
 from streamkernel.kernels import Kernel
-from streamkernel.records.numbers import Numbers
+from streamkernel.records.targets import Numbers
 
 
 class KernelLeastSquaresRegressor(LeastSquaresEstimator, NumberPredictor, base.MiniBatchRegressor):

@@ -12,8 +12,8 @@ from streamkernel.finite import loss_of_number
 from streamkernel.records.batches import Records
 from streamkernel.records.classes import Classes, TwoSides
 from streamkernel.records.frames import Frame
-from streamkernel.records.numbers import Numbers, plain_number
 from streamkernel.records.results import BatchResult
+from streamkernel.records.targets import Numbers, plain_number
 from streamkernel.state import Array
 
 

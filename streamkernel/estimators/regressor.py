@@ -9,7 +9,7 @@ from streamkernel.estimators.growing import KernelMachine
 from streamkernel.estimators.predictors import NumberPredictor
 from streamkernel.growth import Growth
 from streamkernel.kernels import Kernel
-from streamkernel.records.numbers import Numbers
+from streamkernel.records.targets import Numbers
 
 
 class KernelRegressor(KernelMachine, NumberPredictor, base.MiniBatchRegressor):

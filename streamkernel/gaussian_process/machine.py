@@ -18,17 +18,15 @@ from streamkernel.compute.posterior import INFORMATION, PREDICTION, UNIT, UNIT_W
 from streamkernel.compute.recursive import apply_deferred
 from streamkernel.fields import Rules, all_finite, array, checked, number, state_mismatch, whole
 from streamkernel.gaussian_process.doubly_stochastic import VarianceFunctions
-from streamkernel.gaussian_process.features import ProcessFeatures
-from streamkernel.gaussian_process.fixed_scaler import FixedScaler
+from streamkernel.gaussian_process.features import FixedScaler, ProcessFeatures
 from streamkernel.growth.feature_scale import first_bandwidth, occupied, usual
 from streamkernel.growth.waiting import WARM_UP, WarmUpBuffer
 from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.numbers import Numbers, in_variances
 from streamkernel.records.results import BatchResult
 from streamkernel.records.rows import Rows
-from streamkernel.records.targets import Encoded
+from streamkernel.records.targets import Encoded, Numbers, in_variances
 from streamkernel.state import Array, State
 
 

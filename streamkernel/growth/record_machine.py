@@ -13,7 +13,7 @@ import numpy as np
 
 from streamkernel.compute.moments import scale
 from streamkernel.fields import state_mismatch
-from streamkernel.growth.own_loss import is_own, warn_of_losses
+from streamkernel.growth.steps import is_own, warn_of_losses
 from streamkernel.growth.waiting import WarmUpBuffer
 from streamkernel.kernels import Kernel
 from streamkernel.records.batches import BatchEncoder, Records

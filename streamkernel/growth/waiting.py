@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.compute.arrival import Scaling
+from streamkernel.compute.features import Scaling
 from streamkernel.compute.moments import scale
 from streamkernel.fields import (
     Rules,

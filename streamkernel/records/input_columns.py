@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.compute.arrival import Scaling
+from streamkernel.compute.features import Scaling
 from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN, are_moments, scale
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.fields import Rules, array, checked, state_mismatch

@@ -10,8 +10,7 @@ from scipy import special
 from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN, are_moments, standardize_columns
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.fields import Rules, array, checked, state_mismatch, untagged, whole
-from streamkernel.records.numbers import plain_number
-from streamkernel.records.targets import Encoded, Targets, plain_label
+from streamkernel.records.targets import Encoded, Targets, plain_label, plain_number
 from streamkernel.state import Array, State, excerpt, real, tag
 
 #: A record's targets as they are kept: the names and plain values of those that it has.

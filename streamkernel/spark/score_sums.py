@@ -14,7 +14,7 @@ from streamkernel.daemon.stream.quality import TALLIES, log_losses
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.finite import clamped
 from streamkernel.records.classes import Classes, TwoSides
-from streamkernel.records.numbers import Numbers
+from streamkernel.records.targets import Numbers
 
 __all__ = ["ScoreSums"]
 

@@ -16,8 +16,7 @@ from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Log, Softmax, SquaredHinge, curvature, is_smooth
 from streamkernel.records.classes import Classes
-from streamkernel.records.numbers import Numbers
-from streamkernel.records.targets import Encoded, Targets
+from streamkernel.records.targets import Encoded, Numbers, Targets
 from streamkernel.state import Array, State
 from streamkernel.window.exact import Exact, RowParts, minimize
 from streamkernel.window.last_records import LastRecords

@@ -7,8 +7,15 @@ from typing import Any, Self
 import numpy as np
 
 from streamkernel.arguments import keep_arguments, require_positive, require_whole
-from streamkernel.compute.anchors import add_to_anchors, anchor_weights, claim_rows, move_centers, nearest
-from streamkernel.compute.semi_stochastic import anchor_gradient, semi_stochastic_rounds
+from streamkernel.compute.semi_stochastic import (
+    add_to_anchors,
+    anchor_gradient,
+    anchor_weights,
+    claim_rows,
+    move_centers,
+    nearest,
+    semi_stochastic_rounds,
+)
 from streamkernel.compute.window_losses import LOGISTIC, SQUARED
 from streamkernel.state import Array
 from streamkernel.window.descent import Descent

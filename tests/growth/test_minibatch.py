@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import moments
-from streamkernel.compute.arrival import Scaling
+from streamkernel.compute.features import Scaling
 from streamkernel.growth.waiting import MiniBatch
 
 SIZE = 8
