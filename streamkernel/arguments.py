@@ -105,12 +105,8 @@ class Representable:
 def keep_arguments(component: object, given: Mapping[str, Any]) -> None:
     """Set each argument of a constructor as an attribute of the same name.
 
-    Parameters
-    ----------
-    component
-        The object under construction.
-    given
-        The constructor's `locals()`, before it sets any other variable.
+    - component: The object under construction.
+    - given: The constructor's `locals()`, before it sets any other variable.
 
     Examples
     --------

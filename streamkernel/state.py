@@ -39,14 +39,9 @@ def digest(state: Mapping[str, Any]) -> str:
 
     It goes over the fields in their order: name, dtype, shape and little-endian bytes (one NaN for all), or JSON.
 
-    Parameters
-    ----------
-    state
-        The fields; arrays without spare room.
+    - state: The fields; arrays without spare room.
 
-    Returns
-    -------
-    64 hexadecimal digits.
+    Returns 64 hexadecimal digits.
 
     Examples
     --------
@@ -88,11 +83,7 @@ def to_bytes(state: Mapping[str, Any]) -> bytes:
 def from_bytes(data: bytes) -> State:
     """Deserialize a state that `to_bytes` wrote.
 
-    Raises
-    ------
-    ValueError
-        The bytes are not such a state, or are cut short.
-
+    ValueError: The bytes are not such a state, or are cut short.
     """
     start = len(_MAGIC) + 8
     if data[: len(_MAGIC)] != _MAGIC or len(data) < start:
@@ -138,11 +129,8 @@ def _field(name: str, value: Any) -> tuple[dict[str, Any], bytes]:
 def tag(value: Hashable) -> list[Any]:
     """An input's name or a class label as JSON with its type, so that `"1"`, `1` and `True` stay apart.
 
-    Raises
-    ------
-    ValueError
-        The value is not a string, boolean, number, None or tuple of these, or is NaN, or an integer of more digits than
-        Python reads back.
+    ValueError: The value is not a string, boolean, number, None or tuple of these, or is NaN, or an integer of more
+    digits than Python reads back.
 
     Examples
     --------
@@ -211,11 +199,7 @@ def excerpt(value: Any) -> str:
 def untag(tagged: Any) -> Any:
     """The name or label that `tag` encoded.
 
-    Raises
-    ------
-    ValueError
-        The argument is nothing that `tag` returns.
-
+    ValueError: The argument is nothing that `tag` returns.
     """
     match tagged:
         case ["str", str(value)] | ["bool", bool(value)] | ["int", int(value)] | ["NoneType", None as value]:

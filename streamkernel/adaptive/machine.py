@@ -233,7 +233,7 @@ class AdaptiveMachine(abc.ABC):
 
     def _pass(self, rows: Rows, y: Array, weights: Array, given: GivenLags) -> Array:
         """Let rows through the cores."""
-        values, width, known = rows.values, self.core.n_inputs, self._is_known(y)
+        values, width, known = rows.values, self.core.n_inputs, (y == y) & (y != self.experts.nothing)
         if width < values.shape[1]:
             values = np.ascontiguousarray(values[:, :width])
         targets = np.where(known, y, np.nan)
@@ -267,13 +267,9 @@ class AdaptiveMachine(abc.ABC):
         """Which records bring a new class."""
         return np.zeros(len(targets), np.bool_)
 
-    @abc.abstractmethod
     def _unknown(self, n: int) -> Array:
         """Targets of records that are predicted only."""
-
-    @abc.abstractmethod
-    def _is_known(self, y: Array) -> Array:
-        """Which records are learned."""
+        return np.full(n, self.experts.nothing)
 
     @abc.abstractmethod
     def _nothing(self, n: int) -> Array:
@@ -310,12 +306,6 @@ class LabelMachine(AdaptiveMachine):
             joins[i] = self.targets.is_new(label) and label not in joined
             joined.add(label)
         return joins
-
-    def _unknown(self, n: int) -> Array:
-        return np.full(n, -1)
-
-    def _is_known(self, y: Array) -> Array:
-        return y >= 0
 
     def _nothing(self, n: int) -> Array:
         return np.zeros((n, self.targets.n_outputs))
@@ -366,12 +356,6 @@ class NumberMachine(AdaptiveMachine):
         """The experts of the core."""
         assert isinstance(self.core.experts, NumberExperts)
         return self.core.experts
-
-    def _unknown(self, n: int) -> Array:
-        return np.full(n, np.nan)
-
-    def _is_known(self, y: Array) -> Array:
-        return ~np.isnan(y)
 
     def _nothing(self, n: int) -> Array:
         return np.tile([0.0, np.nan, 1.0], (n, 1))

@@ -100,10 +100,6 @@ class LabelExperts(Experts):
         return (*super()._fields, *own[: 3 if self.n_past else 1])
 
     @property
-    def _width(self) -> int:
-        return int(self.heads.W.shape[1])
-
-    @property
     def _others(self) -> tuple[Array, ...]:
         return self.log_temperatures, self.transition_counts, self.transition_unit
 
@@ -139,6 +135,7 @@ class NumberExperts(Experts):
     eta = 2.0
     n_ensembles = 1
     n_scales = 2
+    width = 3
     linear_rates = LINEAR_DRIFTS
     stack_drifts = np.array([0.0, 1e-3])
     stack_ridge = 10.0
@@ -222,10 +219,6 @@ class NumberExperts(Experts):
     def _fields(self) -> tuple[str, ...]:
         errors = "squared_errors", "residuals", "levels", *(("median",) if self.absolute else ())
         return (*super()._fields, "linear_moments", *self.target_statistics, *errors)
-
-    @property
-    def _width(self) -> int:
-        return 3
 
     @property
     def _others(self) -> tuple[Array, ...]:

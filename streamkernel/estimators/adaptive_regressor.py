@@ -11,7 +11,6 @@ from streamkernel.adaptive.machine import NumberMachine
 from streamkernel.adaptive.target_experts import NumberExperts
 from streamkernel.compute.moments import deviation
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
-from streamkernel.estimators.distribution import residual_gaussian
 from streamkernel.estimators.predictors import DistributionPredictor
 from streamkernel.kernels import Kernel
 from streamkernel.records.targets import Numbers
@@ -119,6 +118,8 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, DistributionPredictor, b
         with self._lock:
             mean, deviation, _ = self._machine.predict_one(x)
             if with_dist:
+                from streamkernel.estimators.distribution import residual_gaussian
+
                 return residual_gaussian(mean, deviation**2, self._machine.experts.residuals_kept)
         return mean
 

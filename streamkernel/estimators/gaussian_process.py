@@ -7,7 +7,6 @@ from river.optim.losses import Squared
 
 from streamkernel.arguments import new_seed, require_number, require_whole
 from streamkernel.estimators.arguments import inputs_of
-from streamkernel.estimators.distribution import gaussian
 from streamkernel.estimators.predictors import DistributionPredictor
 from streamkernel.finite import clamped
 from streamkernel.gaussian_process.features import ProcessFeatures, can_be_quasi_random
@@ -184,6 +183,8 @@ class GaussianProcessRegressor(DistributionPredictor, base.MiniBatchRegressor):
         with self._lock:
             mean, deviation, _ = self._machine.predict([x])[0].tolist()
         if with_dist:
+            from streamkernel.estimators.distribution import gaussian
+
             return gaussian(mean, clamped(deviation * deviation))
         return mean
 

@@ -172,7 +172,8 @@ class KernelMachine(StreamEstimator, GrowthFigures):
     def _build(self, targets: Targets) -> RecordMachine:
         """A fresh machine from the constructor's arguments."""
         inputs, seed = self._checked()
-        if self._mixes and not self._asks_for_papers():
+        defaults = inspect.signature(type(self)).parameters
+        if self._mixes and all(getattr(self, name) == defaults[name].default for name in _OF_PAPERS):
             return MixtureMachine(inputs, targets, self.max_features, seed)
         return self._build_papers(inputs, targets, seed)
 
@@ -282,11 +283,6 @@ class KernelMachine(StreamEstimator, GrowthFigures):
             )
         self._machine = machine = self._build_papers(machine.inputs, self._targets, *self._checked()[1:])
         return machine
-
-    def _asks_for_papers(self) -> bool:
-        """Whether an argument of the papers' machine is given."""
-        defaults = inspect.signature(type(self)).parameters
-        return any(getattr(self, name) != defaults[name].default for name in _OF_PAPERS)
 
     def _schedule(self) -> Scheduler | None:
         """The schedule of step sizes; None for the default rule of the machine."""

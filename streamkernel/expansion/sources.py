@@ -6,6 +6,7 @@ groups of inputs in their order.
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -95,24 +96,18 @@ MANY = 16
 AT_ONCE = 256
 
 
+@dataclass(eq=False)
 class Drawn:
-    """Independent random frequencies, drawn again or from a cache: any number of features of any inputs.
+    """Independent random frequencies, drawn again or from a cache: any number of features of any inputs."""
 
-    - kernel: The kernel, which draws the frequencies.
-    - block_size: F, the frequencies of a block.
-    - cache_bytes: The most bytes of frequencies cached; others are drawn whenever they are used, a tile for all rows of
-      the call.
-    - seed: The seed of the frequencies, an unsigned 64-bit number.
-    """
+    kernel: FourierKernel  #: The kernel, which draws the frequencies
+    block_size: int  #: F, the frequencies of a block
+    dtype: np.dtype[Any]
+    cache_bytes: int  #: The most bytes of frequencies cached; others are drawn at each use, a tile for all rows
+    seed: int  #: The seed of the frequencies, an unsigned 64-bit number
 
-    def __init__(
-        self, kernel: FourierKernel, block_size: int, dtype: np.dtype[Any], cache_bytes: int, seed: int
-    ) -> None:
-        self.kernel = kernel
-        self.block_size = block_size
-        self.dtype = dtype
-        self.seed = seed
-        self.cache = BlockCache(block_size, dtype, cache_bytes)
+    def __post_init__(self) -> None:
+        self.cache = BlockCache(self.block_size, self.dtype, self.cache_bytes)
 
     @property
     def nbytes(self) -> int:

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from streamkernel.compute.features import SINE
-from streamkernel.compute.gaussians import feature_words, mix64
+from streamkernel.compute.gaussians import feature_words
 from streamkernel.compute.laws import stream
 from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN
 from streamkernel.compute.random_features import project, waves
 from streamkernel.compute.sobol import directions, sobol
+from streamkernel.expansion.terms import seed_of_term
 from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch
 from streamkernel.kernels import FourierKernel, Kernel
 from streamkernel.kernels.base import has_frequencies
@@ -101,7 +102,6 @@ class FixedScaler(InputScaler):
 
 
 _DTYPE = np.dtype("float64")
-_STEP = 0x9E3779B97F4A7C15
 
 
 class ProcessFeatures:
@@ -128,7 +128,7 @@ class ProcessFeatures:
         """Draw by another seed."""
         self.seed = seed
         self._sources = [
-            _Source(part, self.n_features, self.quasi_random, _own_seed(seed, number))
+            _Source(part, self.n_features, self.quasi_random, seed_of_term(seed, number))
             for number, (_, part) in enumerate(self.kernel.terms)
         ]
 
@@ -217,7 +217,3 @@ class _Source:
 def can_be_quasi_random(kernel: Kernel) -> bool:
     """Whether all terms of a kernel make frequencies of given uniform numbers."""
     return all(has_frequencies(part) and part.n_uniforms > 0 for _, part in kernel.terms)
-
-
-def _own_seed(seed: int, number: int) -> int:
-    return seed if number == 0 else int(mix64(np.uint64((seed + number * _STEP) % 2**64)))

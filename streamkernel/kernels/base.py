@@ -1,6 +1,7 @@
 """The interface of a kernel, its exact matrix and its random features; and what all kernels share."""
 
 import abc
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import numpy as np
@@ -64,6 +65,12 @@ def distances(X: Array, Y: Array, metric: str = "euclidean") -> Array:
     from scipy.spatial import distance  # it takes a tenth of a second, which few processes need
 
     return np.asarray(distance.cdist(X, Y, metric))
+
+
+def columns_of(X: Array, Y: Array) -> Iterator[tuple[Array, Array]]:
+    """Each input of all pairs of rows of X and Y, float64 of shapes (n, 1) and (m,)."""
+    for x, y in zip(np.asarray(X, np.float64).T, np.asarray(Y, np.float64).T, strict=True):
+        yield x[:, None], y
 
 
 def inner_products(X: Array, Y: Array) -> Array:

@@ -130,8 +130,14 @@ class Frame:
         return to_native_frame(columns, like=self._frame)
 
     def _parts(self) -> FrameParts:
-        if self._array is not None:
-            return _parts_of(self._array)
+        array = self._array
+        if array is not None:
+            order = list(range(array.shape[1]))
+            if array.dtype.kind in "biuf":
+                return order, [*order], array, {}
+            plain = array.dtype.kind in _PLAIN_ARRAY
+            listed = {j: column.tolist() if plain else list(column) for j, column in enumerate(array.T)}
+            return order, [], np.zeros((len(array), 0)), listed
         numeric = {_plain(name): type(dtype) in _MATRIX for name, dtype in self._frame.schema.items()}
         names = [name for name, plain in numeric.items() if plain]
         # By position: narwhals takes a name that is a number for one.
@@ -158,15 +164,6 @@ class RecordFrame(Frame):
         names = list(dict.fromkeys(name for x in self._records for name in x))
         listed = {name: [x.get(name) for x in self._records] for name in names}
         return names, [], np.zeros((len(self._records), 0)), listed
-
-
-def _parts_of(array: Array) -> FrameParts:
-    order = list(range(array.shape[1]))
-    if array.dtype.kind in "biuf":
-        return order, [*order], array, {}
-    plain = array.dtype.kind in _PLAIN_ARRAY
-    listed = {j: column.tolist() if plain else list(column) for j, column in enumerate(array.T)}
-    return order, [], np.zeros((len(array), 0)), listed
 
 
 def _unmasked(X: Array) -> Array:

@@ -36,19 +36,20 @@ class Iterates(abc.ABC):
 
     def __post_init__(self) -> None:
         self.beta = np.zeros(self.rows.n)
+        self._x = np.zeros(self.columns.n)
 
     @property
-    @abc.abstractmethod
     def x(self) -> Array:
         """Coefficients, shape (p,)."""
+        return self._x
 
     @abc.abstractmethod
     def advance(self, steps: StepSizes, count: int) -> None:
         """Run `count` iterations."""
 
-    @abc.abstractmethod
     def _place(self, x: Array) -> None:
         """Take coefficients."""
+        self._x[:] = x
 
     @abc.abstractmethod
     def _multiply(self, x: Array, weighted: Array) -> tuple[Array, Array]:
@@ -128,19 +129,12 @@ class RowIterates(Iterates):
 
     def __init__(self, problem: LinearProblem, rows: Coordinates, columns: Coordinates) -> None:
         super().__init__(problem, rows, columns)
-        self.u, self._x, self.xbar = (np.zeros(columns.n) for _ in range(3))
-
-    @property
-    def x(self) -> Array:
-        return self._x
+        self.u, self.xbar = np.zeros(columns.n), np.zeros(columns.n)
 
     def advance(self, steps: StepSizes, count: int) -> None:
         choices = self.rows.draw(count), self.columns.draw(count)
         A, dual, primal = self.problem.X, (self.beta, self.u), (self._x, self.xbar)
         advance_rows(*self._arguments(steps), A, choices, dual, primal)
-
-    def _place(self, x: Array) -> None:
-        self._x[:] = x
 
     def _multiply(self, x: Array, weighted: Array) -> tuple[Array, Array]:
         z = np.empty(len(weighted))
@@ -180,20 +174,12 @@ class ColumnIterates(Iterates):
     def __init__(self, problem: LinearProblem, rows: Coordinates, columns: Coordinates, transposed: Array) -> None:
         super().__init__(problem, rows, columns)
         self._transposed = transposed
-        self._x = np.zeros(columns.n)
         self.weighted, self.h, self.hbar = (np.zeros(rows.n) for _ in range(3))
-
-    @property
-    def x(self) -> Array:
-        return self._x
 
     def advance(self, steps: StepSizes, count: int) -> None:
         choices = self.rows.draw(count), self.columns.draw(count)
         dual, primal = (self.beta, self.weighted), (self._x, self.h, self.hbar)
         advance_columns(*self._arguments(steps), self._transposed, choices, dual, primal)
-
-    def _place(self, x: Array) -> None:
-        self._x[:] = x
 
     def _multiply(self, x: Array, weighted: Array) -> tuple[Array, Array]:
         sums = np.empty(len(x))

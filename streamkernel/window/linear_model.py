@@ -72,14 +72,6 @@ def by_name(X: Any, names: Sequence[Hashable] | None) -> Any:
     return X.select(list(names)) if hasattr(type(X), "select") else X[list(names)]
 
 
-def require_dense(name: str, values: Any) -> None:
-    """Refuse sparse matrices, and products of two factors, where rows of numbers are wanted, by a ValueError."""
-    if sparse.issparse(values):
-        raise ValueError(f"{name} is sparse, which only DSPDC accepts: pass {name}.toarray()")
-    if getattr(type(values), "is_product", False):
-        raise ValueError(f"{name} is a product of two factors, which only DSPDC accepts: pass U @ V")
-
-
 @dataclass(eq=False)
 class LinearProblem:
     """One output's problem: min_x (1/n) sum_i w_i phi_i(a_i . x) + l2/2 |x|^2 + l1 |x|_1.
@@ -278,7 +270,10 @@ def dense_rows(X: Any, name: str = "X") -> Array:
 
 
 def _finite(name: str, values: Any) -> Array:
-    require_dense(name, values)
+    if sparse.issparse(values):
+        raise ValueError(f"{name} is sparse, which only DSPDC accepts: pass {name}.toarray()")
+    if getattr(type(values), "is_product", False):
+        raise ValueError(f"{name} is a product of two factors, which only DSPDC accepts: pass U @ V")
     try:
         if np.iscomplexobj(values):
             raise ValueError
