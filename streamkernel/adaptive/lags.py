@@ -79,7 +79,8 @@ class TargetLags:
         if not any(brings):
             return xs, None
         given = [self._checked([*map(x.get, self.names)]) if own else None for x, own in zip(xs, brings, strict=True)]
-        return [self._without(x) if own else x for x, own in zip(xs, brings, strict=True)], given
+        rest = [{name: value for name, value in x.items() if name not in self._reserved} for x in xs]
+        return rest, given
 
     def before(self, targets: Array, given: GivenLags) -> Array:
         """The lags of n records with these targets, one after the other, which are not taken yet.
@@ -129,9 +130,6 @@ class TargetLags:
             checked(state, self.rules)
             last = array(state, "last_targets", np.float64, None)
             self.last[: whole({"last_targets": len(last)}, "last_targets", len(self))] = last
-
-    def _without(self, x: Mapping[Any, Any]) -> dict[Any, Any]:
-        return {name: value for name, value in x.items() if name not in self._reserved}
 
     def _checked(self, lags: Sequence[Any]) -> list[Any]:
         # NaN is not known, as in any input.

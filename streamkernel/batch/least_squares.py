@@ -69,7 +69,10 @@ class LeastSquaresMachine:
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
             for r, y in enumerate(targets):
                 row = rows.part(slice(r, r + 1))
-                parts.append(self._predict_row(row) if y is None else self._learn_row(row, y, weights[r : r + 1]))
+                if y is None:
+                    parts.append(BatchResult(Encoded(_UNKNOWN, self.known_before(1)), self._predicted(row), _UNKNOWN))
+                else:
+                    parts.append(self._learn_row(row, y, weights[r : r + 1]))
         K = self.targets.n_outputs
         return BatchResult(
             joined_targets([part.targets for part in parts]),
@@ -222,10 +225,6 @@ class LeastSquaresMachine:
         if isinstance(self.targets, Numbers):
             return self.targets.as_of_now(np.array(targets, np.float64))
         return self.targets.admit(targets).y
-
-    def _predict_row(self, row: Rows) -> BatchResult:
-        """Predict one encoded record."""
-        return BatchResult(Encoded(_UNKNOWN, self.known_before(1)), self._predicted(row), _UNKNOWN)
 
     def _predicted(self, rows: Rows) -> Array:
         """The predictions of encoded records, (n, K)."""

@@ -267,11 +267,7 @@ class KernelMachine(StreamEstimator, GrowthFigures):
     def _papers_machine(self, what: str) -> Machine:
         """The machine of the papers, which a mixture becomes that has learned nothing.
 
-        Raises
-        ------
-        ValueError
-            It has learned.
-
+        ValueError: It has learned.
         """
         machine = self._machine
         if isinstance(machine, Machine):

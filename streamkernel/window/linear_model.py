@@ -157,22 +157,12 @@ class LinearSolver(Representable, base.Base, abc.ABC):
     def solve_outputs(self, X: Array, targets: Sequence[Array] | Array, weights: Array, starts: Array) -> Array:
         """Return the coefficients of several outputs of the same rows, float64 of shape (K, p).
 
-        Parameters
-        ----------
-        X
-            Rows, contiguous float64 of shape (n, p), finite.
-        targets
-            For each output, numbers or labels of -1 and 1, which may all be the same; float64 of shape (n,).
-        weights
-            Weights from 0 up of mean 1, shape (n,).
-        starts
-            The starts, shape (K, p).
+        - X: Rows, contiguous float64 of shape (n, p), finite.
+        - targets: For each output, numbers or labels of -1 and 1, which may all be the same; float64 of shape (n,).
+        - weights: Weights from 0 up of mean 1, shape (n,).
+        - starts: The starts, shape (K, p).
 
-        Raises
-        ------
-        ValueError
-            An argument of the solver or the data are unusable.
-
+        ValueError: An argument of the solver or the data are unusable.
         """
         loss, regularizer = self._checked()
         rows = self._rows(X)
