@@ -36,8 +36,9 @@ class VarianceReducedSteps:
             steps = min(iterations, self._left)
             variance_reduced_steps(
                 *self._loss,
-                *self._data,
+                self._data,
                 self._derivatives,
+                None,
                 self._gradient,
                 self.x,
                 steps,

@@ -244,33 +244,6 @@ def take_step(g: Array, w: Array, step: float, l2: float, l1: float) -> None:
 def variance_reduced_steps(
     kind: int,
     beta: float,
-    X: Array,
-    y: Array,
-    weights: Array,
-    derivatives: Array,
-    gradient: Array,
-    w: Array,
-    steps: int,
-    batch: int,
-    penalty: tuple[float, float, float],
-    state: Array,
-) -> None:
-    """SVRG's inner loop: steps along a mini-batch's gradient, corrected by the full gradient of an earlier w.
-
-    - kind, beta, X, y, weights: The problem, as in `full_gradient`.
-    - derivatives, gradient: What `full_gradient` filled at the earlier coefficients.
-    - w: Coefficients (p,), updated.
-    - steps, batch: How many steps; how many rows each draws, with replacement.
-    - penalty: The step's length, l2 and l1.
-    - state: The generator, updated.
-    """
-    _corrected_steps(kind, beta, (X, y, weights), derivatives, None, gradient, w, steps, batch, penalty, state)
-
-
-@jit
-def _corrected_steps(
-    kind: int,
-    beta: float,
     data: tuple[Array, Array, Array],
     own: Array,
     graph: tuple[Array, Array, Array] | None,
@@ -281,10 +254,19 @@ def _corrected_steps(
     penalty: tuple[float, float, float],
     state: Array,
 ) -> None:
-    """Take steps along a mini-batch's gradient, corrected by a gradient of all rows.
+    """SVRG's inner loop: steps along a mini-batch's gradient, corrected by the full gradient of an earlier w.
 
-    - own, graph: Each row's part of that gradient: its derivative and None, or its offset and what `propagated` takes
-      first.
+    Or S3GD's, corrected by the anchors' gradient.
+
+    - kind, beta: The loss.
+    - data: The rows, targets and weights, as in `full_gradient`.
+    - own, graph: Each row's part of that gradient: its derivative, as `full_gradient` fills it, and None; or its offset
+      and what `propagated` takes first.
+    - gradient: That gradient, shape (p,).
+    - w: Coefficients (p,), updated.
+    - steps, batch: How many steps; how many rows each draws, with replacement.
+    - penalty: The step's length, l2 and l1.
+    - state: The generator, updated.
     """
     wide()
     X, y, weights = data
@@ -392,6 +374,7 @@ def semi_stochastic_rounds(
     d, H = np.empty(model[2].shape[0]), np.empty(X.shape[1])
     for _ in range(rounds):
         anchor_gradient(kind, beta, *model, w, d, H)
-        _corrected_steps(kind, beta, (X, y, weights), offsets, (d, places, shares), H, w, inner, batch, penalty, state)
+        own = offsets, (d, places, shares)
+        variance_reduced_steps(kind, beta, (X, y, weights), *own, H, w, inner, batch, penalty, state)
         for j in range(total.shape[0]):
             total[j] += w[j]

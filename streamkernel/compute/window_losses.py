@@ -202,10 +202,3 @@ def coefficients_gap(x: Array, s: Array, l2: float, l1: float) -> tuple[float, f
         total += value
         gap += max(value + elastic_net_conjugate(-s[j], l2, l1) + x[j] * s[j], 0.0)
     return total, gap
-
-
-@jit
-def dual_start(kind: int, y: Array, z: Array, beta: Array) -> None:
-    """beta_i = phi'(z_i): the dual variables that leave no gap at scores z but the regularizer's."""
-    for i in range(y.shape[0]):
-        beta[i] = loss_derivative(kind, z[i], y[i])

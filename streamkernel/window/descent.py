@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.semi_stochastic import full_gradient, mean_loss, variance_reduced_steps
-from streamkernel.compute.window_losses import dual_start, multiply, records_gap
+from streamkernel.compute.window_losses import multiply, records_gap, score_derivatives
 from streamkernel.state import Array
 from streamkernel.window.linear_model import History, LinearProblem
 
@@ -70,8 +70,8 @@ class Descent:
         gradient, w = np.empty_like(self.w), self.w.copy()
         mean_loss(*self.loss, X, y, weights, w)
         full_gradient(*self.loss, X, y, weights, w, self.derivatives, gradient)
-        steps = (*self.loss, X, y, weights, self.derivatives, gradient, w, 0, 1, self.penalty, self.state)
-        variance_reduced_steps(*steps)
+        steps = (self.derivatives, None, gradient, w, 0, 1, self.penalty, self.state)
+        variance_reduced_steps(*self.loss, (X, y, weights), *steps)
 
     def work(self, passes: float, function: Callable[..., None], *arguments: Any) -> None:
         """Call a function that reads `passes` times n records, and count its time."""
@@ -113,7 +113,7 @@ class Descent:
         if beta:
             z = beta * (z - problem.y)
         # Divided by the weights, `derivatives` could round to numbers outside the domain of the losses' conjugates.
-        dual_start(kind, problem.y, z, dual)
+        score_derivatives(kind, z, problem.y, dual)
         of_losses = records_gap(kind, problem.y, problem.weights, share * dual, z)[1] / (beta or 1.0)
         return float(of_losses + problem.regularizer.value(self.w) + share * along)
 
@@ -138,8 +138,9 @@ class Descent:
             steps * self.batch / len(self.problem.X),
             variance_reduced_steps,
             *self.loss,
-            *self.data,
+            self.data,
             self.derivatives,
+            None,
             self.gradient,
             self.w,
             steps,

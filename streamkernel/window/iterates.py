@@ -14,7 +14,13 @@ import numpy as np
 
 from streamkernel.compute.primal_dual import advance_columns, advance_factorized, advance_rows, advance_sparse
 from streamkernel.compute.vectors import LANES, aligned_zeros
-from streamkernel.compute.window_losses import coefficients_gap, dual_start, multiply, multiply_transposed, records_gap
+from streamkernel.compute.window_losses import (
+    coefficients_gap,
+    multiply,
+    multiply_transposed,
+    records_gap,
+    score_derivatives,
+)
 from streamkernel.state import Array
 from streamkernel.window.coordinates import Blocks, Coordinates, StepSizes
 from streamkernel.window.linear_model import LinearProblem, dense_rows
@@ -69,7 +75,7 @@ class Iterates(abc.ABC):
         at_zero = self.load(x, zeros)
         scores, _ = self._multiply(x, zeros)
         derivatives = np.empty_like(zeros)
-        dual_start(self.problem.loss.kind, self.problem.y, scores, derivatives)
+        score_derivatives(self.problem.loss.kind, scores, self.problem.y, derivatives)
         at_derivatives = self.load(x, derivatives)
         return at_derivatives if at_derivatives[1] < at_zero[1] else self.load(x, zeros)
 

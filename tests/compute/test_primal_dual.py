@@ -127,6 +127,3 @@ def test_gaps(kind, seed):
     assert window_losses.records_gap(*arguments) == pytest.approx(naive.records_gap(*arguments), rel=1e-10, abs=1e-12)
     arguments = case.x, sums / len(z), 0.3, 0.05
     assert window_losses.coefficients_gap(*arguments) == pytest.approx(naive.coefficients_gap(*arguments), rel=1e-10)
-    beta = np.empty(len(z))
-    window_losses.dual_start(kind, case.y, z, beta)
-    np.testing.assert_allclose(beta, naive.dual_start(kind, case.y, z), atol=1e-12)
