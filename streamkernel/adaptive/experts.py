@@ -320,7 +320,7 @@ class Experts(abc.ABC):
         mixture = Mixture(self.losses, self.prior, self.change.block, self.eta)
         stacks = Stacking(self.stack_P, self.stack_W, self.stack_drifts, self.stack_ridge)
         parts = self.heads.arrays, linear, self.forest.arrays, self.memory.arrays, mixture, stacks
-        return *map(tuple, parts), self._others
+        return tuple(map(tuple, parts)), self._others
 
     @property
     @abc.abstractmethod

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamkernel.compute.jit import Array, jit, jit_reduction
+from streamkernel.compute.memory import Ring
 from streamkernel.compute.moments import take_target
 from streamkernel.compute.recursive import dot, learn_least_squares, learn_least_squares_late
+from streamkernel.compute.trees import Forest
 
 
 @jit
@@ -95,6 +97,16 @@ class Mixture(NamedTuple):
     prior: Array
     block: Array
     eta: float
+
+
+@jit
+def named_parts(parts: Any) -> Any:
+    """`Heads`, `Linear` experts, `Forest`, `Ring`, `Mixture` and `Stacking`, from plain tuples of their fields.
+
+    Named by the caller they would make each call from Python slower.
+    """
+    heads, linear, forest, memory, mixture, stacks = parts
+    return Heads(*heads), Linear(*linear), Forest(*forest), Ring(*memory), Mixture(*mixture), Stacking(*stacks)
 
 
 @jit_reduction

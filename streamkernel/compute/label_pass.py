@@ -9,14 +9,11 @@ import numpy as np
 
 from streamkernel.compute.experts import (
     DISCOUNT,
-    Heads,
-    Linear,
-    Mixture,
-    Stacking,
     count_loss,
     hedge_weights,
     learn_labels,
     log_ratios,
+    named_parts,
     predict_experts,
     softmax_into,
     stack_labels,
@@ -24,10 +21,10 @@ from streamkernel.compute.experts import (
     update_heads,
 )
 from streamkernel.compute.jit import Array, jit, jit_long
-from streamkernel.compute.memory import MANY, Ring, neighbors_of_label, remember
+from streamkernel.compute.memory import MANY, neighbors_of_label, remember
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.compute.tree_growth import learn_trees
-from streamkernel.compute.trees import Forest, predict_trees
+from streamkernel.compute.trees import predict_trees
 
 #: What is left of a count after one more record.
 DECAY = 0.995
@@ -114,12 +111,7 @@ def pass_labels(
     values: Array,
     labels: Array,
     sample_weights: Array,
-    heads_parts: tuple[Any, ...],
-    linear_parts: tuple[Any, ...],
-    forest_parts: tuple[Any, ...],
-    memory_parts: tuple[Any, ...],
-    mixture_parts: tuple[Any, ...],
-    stacks_parts: tuple[Any, ...],
+    experts_parts: tuple[Any, ...],
     scores_parts: tuple[Any, ...],
     past: Array,
     out: Array,
@@ -131,23 +123,16 @@ def pass_labels(
     - values: Their inputs as they came, float64 of shape (n, d); NaN where not observed.
     - labels: Classes, int64 of shape (n,); -1 is predicted and changes nothing.
     - sample_weights: float64 of shape (n,).
-    - heads_parts, linear_parts: `Heads`, with a temperature each, and `Linear` experts, with none, as plain tuples;
-      updated.
-    - forest_parts: A `Forest` of T = 2 ensembles of trees, or none: one learns the classes, one what the mixture of
-      heads and linear experts leaves over; updated.
-    - memory_parts: A `Ring`; updated.
-    - mixture_parts: A `Mixture` of H + E + T + M + G experts: heads, linear experts, trees, neighbors, transitions;
+    - experts_parts: As `named_parts` has them; updated. Heads have a temperature each, linear experts none. Of T = 2
+      ensembles of trees, if there are any, one learns the classes, one what the mixture of heads and linear experts
+      leaves over. The mixture is of H + E + T + M + G experts: heads, linear experts, trees, neighbors, transitions;
       then the 1 + S of the last mixture, of all these mixed and of the stacks. None of its own losses counts as more
-      than `WORST` in its block; updated.
-    - stacks_parts: `Stacking` of these experts; updated.
+      than `WORST` in its block.
     - scores_parts: log tau of each head, shape (H,), and `Transitions`; updated.
     - past: The classes before, int64 of shape (n, G), -1 where not known; G = 1 with an expert of transitions, else 0.
     - out: Filled: the mixture's probabilities, float64 of shape (n, K).
     """
-    # Named by the caller they would make each call from Python slower.
-    heads, linear = Heads(*heads_parts), Linear(*linear_parts)
-    forest, memory, mixture = Forest(*forest_parts), Ring(*memory_parts), Mixture(*mixture_parts)
-    stacks = Stacking(*stacks_parts)
+    heads, linear, forest, memory, mixture, stacks = named_parts(experts_parts)
     H, K, D = heads.W.shape
     E, _, L = linear.W.shape
     log_temperatures, transitions = scores_parts[0], Transitions(scores_parts[1], scores_parts[2])

@@ -11,24 +11,21 @@ import numpy as np
 
 from streamkernel.compute.experts import (
     DISCOUNT,
-    Heads,
-    Linear,
-    Mixture,
-    Stacking,
     beside,
     count_loss,
     hedge_weights,
     learn_numbers,
+    named_parts,
     predict_experts,
     stack_numbers,
     update_heads,
 )
 from streamkernel.compute.jit import Array, jit, jit_long
-from streamkernel.compute.memory import MANY, Ring, neighbors_of_number, remember
+from streamkernel.compute.memory import MANY, neighbors_of_number, remember
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
 from streamkernel.compute.tree_growth import learn_trees
-from streamkernel.compute.trees import Forest, predict_trees
+from streamkernel.compute.trees import predict_trees
 
 #: This many targets other than 0 fix the magnitude; from then on it does not change.
 MAGNITUDES = 128
@@ -193,12 +190,7 @@ def pass_numbers(
     values: Array,
     targets: Array,
     sample_weights: Array,
-    heads_parts: tuple[Any, ...],
-    linear_parts: tuple[Any, ...],
-    forest_parts: tuple[Any, ...],
-    memory_parts: tuple[Any, ...],
-    mixture_parts: tuple[Any, ...],
-    stacks_parts: tuple[Any, ...],
+    experts_parts: tuple[Any, ...],
     statistics_parts: tuple[Any, ...],
     past: Array,
     out: Array,
@@ -209,15 +201,11 @@ def pass_numbers(
       least, and as they came, (n, d); NaN where not observed.
     - targets: float64 of shape (n,); NaN is predicted and changes nothing.
     - sample_weights: float64 of shape (n,).
-    - heads_parts, linear_parts: `Heads` of two outputs, the target and it on the scale of asinh, and `Linear` experts
-      of one, as plain tuples; updated.
-    - forest_parts: A `Forest` of T = 1 ensemble of trees, or none, on what heads and linear experts leave over;
-      updated.
-    - memory_parts: A `Ring`; updated.
-    - mixture_parts: A `Mixture` of H + E + H + T + M + 1 + T experts: heads, linear experts, heads' second outputs,
-      trees, neighbors, levels; then the 1 + G + S of the last mixture. Its own losses are squared errors in variances
-      of the target, and none counts as more than `WORST` in its block; updated.
-    - stacks_parts: `Stacking` of these experts and, last, of the past; updated.
+    - experts_parts: As `named_parts` has them; updated. Heads have two outputs, the target and it on the asinh scale,
+      linear experts one. T = 1 ensemble of trees, or none, learns what both leave over. The mixture is of H + E + H + T
+      + M + 1 + T experts: heads, linear experts, heads' second outputs, trees, neighbors, levels; then the 1 + G + S of
+      the last mixture. Its own losses are squared errors in variances of the target, and none counts as more than
+      `WORST` in its block. The stacks are of these experts and, last, of the past.
     - statistics_parts: `TargetStatistics`; updated, the moments before the residual is taken.
     - past: What is known of the target by its past: what a machine that sees it predicts, or the last one, float64 of
       shape (n, G), G = 1 or 0. The last mixture is of all experts here mixed, of that, which as one among them would be
@@ -225,10 +213,7 @@ def pass_numbers(
     - out: Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION`, which is NaN before the first target, and
       `VARIANCE`, which is 0 before two targets differ.
     """
-    # Named by the caller they would make each call from Python slower.
-    heads, linear = Heads(*heads_parts), Linear(*linear_parts)
-    forest, memory, mixture = Forest(*forest_parts), Ring(*memory_parts), Mixture(*mixture_parts)
-    stacks = Stacking(*stacks_parts)
+    heads, linear, forest, memory, mixture, stacks = named_parts(experts_parts)
     H, _, D = heads.W.shape
     E, _, L = linear.W.shape
     losses, prior, eta = mixture.losses, mixture.prior, mixture.eta

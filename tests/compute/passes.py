@@ -75,7 +75,8 @@ def named(matrices, rates):
 
 def plain(*parts):
     """Parts as plain tuples, as estimators have them: of each type of argument there is code to compile."""
-    return tuple(map(tuple, parts))
+    *experts, others = map(tuple, parts)
+    return tuple(experts), others
 
 
 def prior_of(losses):
