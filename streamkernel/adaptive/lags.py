@@ -79,8 +79,7 @@ class TargetLags:
         if not any(brings):
             return xs, None
         given = [self._checked([*map(x.get, self.names)]) if own else None for x, own in zip(xs, brings, strict=True)]
-        rest = [{name: value for name, value in x.items() if name not in self._reserved} for x in xs]
-        return rest, given
+        return [{name: value for name, value in x.items() if name not in self._reserved} for x in xs], given
 
     def before(self, targets: Array, given: GivenLags) -> Array:
         """The lags of n records with these targets, one after the other, which are not taken yet.

@@ -70,8 +70,9 @@ class Descent:
         gradient, w = np.empty_like(self.w), self.w.copy()
         mean_loss(*self.loss, X, y, weights, w)
         full_gradient(*self.loss, X, y, weights, w, self.derivatives, gradient)
-        steps = (self.derivatives, None, gradient, w, 0, 1, self.penalty, self.state)
-        variance_reduced_steps(*self.loss, (X, y, weights), *steps)
+        kind, beta = self.loss
+        data, penalty, state = (X, y, weights), self.penalty, self.state
+        variance_reduced_steps(kind, beta, data, self.derivatives, None, gradient, w, 0, 1, penalty, state)
 
     def work(self, passes: float, function: Callable[..., None], *arguments: Any) -> None:
         """Call a function that reads `passes` times n records, and count its time."""
