@@ -20,8 +20,7 @@ from benchmarks.progressive import score
 from benchmarks.report import publish, table
 from benchmarks.streams import N_LAGS, Stream, of_names
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
-from streamkernel.adaptive.label_experts import LabelExperts
-from streamkernel.adaptive.number_experts import NumberExperts
+from streamkernel.adaptive.target_experts import LabelExperts, NumberExperts
 
 STREAMS = (
     *("RandomRBFDrift", "Agrawal", "Elec2", "shuttle7", "moving_squares", "synth_RandomRBFDrift", "synth_agrawal"),

@@ -19,8 +19,8 @@ from benchmarks.report import publish, table
 from streamkernel import KernelClassifier
 from streamkernel.estimators.base import machine_of
 from streamkernel.growth import CDSG, DSG, UDSG, BlockUpdate, Growth, GrowthContext
-from streamkernel.growth.minibatch import MiniBatch
-from streamkernel.growth.step_undo import StepUndo
+from streamkernel.growth.history import StepUndo
+from streamkernel.growth.waiting import MiniBatch
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import Log
 

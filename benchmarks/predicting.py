@@ -14,9 +14,8 @@ from benchmarks.footprint import BLOCK, regressor
 from benchmarks.rounds import Ratio, interleaved, over, spread
 from streamkernel.compute.features import SINE, TILE, add_projected
 from streamkernel.compute.gaussians import feature_words
-from streamkernel.expansion.drawn import AT_ONCE, Drawn
 from streamkernel.expansion.expansion import Expansion
-from streamkernel.expansion.stacks import Stacks
+from streamkernel.expansion.sources import AT_ONCE, Drawn, Stacks
 from streamkernel.expansion.terms import Computed
 from streamkernel.kernels import Gaussian
 

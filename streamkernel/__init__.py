@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from streamkernel.estimators.classifier import KernelClassifier
     from streamkernel.estimators.density_ratio import KernelDensityRatio
     from streamkernel.estimators.gaussian_process import GaussianProcessRegressor
-    from streamkernel.estimators.least_squares_classifier import KernelLeastSquaresClassifier
-    from streamkernel.estimators.least_squares_regressor import KernelLeastSquaresRegressor
+    from streamkernel.estimators.least_squares import KernelLeastSquaresClassifier, KernelLeastSquaresRegressor
     from streamkernel.estimators.multi_label_classifier import KernelMultiLabelClassifier
     from streamkernel.estimators.multi_target_regressor import KernelMultiTargetRegressor
     from streamkernel.estimators.novelty import KernelNoveltyDetector
@@ -26,8 +25,8 @@ _MODULES = {
     "GaussianProcessRegressor": "gaussian_process",
     "KernelClassifier": "classifier",
     "KernelDensityRatio": "density_ratio",
-    "KernelLeastSquaresClassifier": "least_squares_classifier",
-    "KernelLeastSquaresRegressor": "least_squares_regressor",
+    "KernelLeastSquaresClassifier": "least_squares",
+    "KernelLeastSquaresRegressor": "least_squares",
     "KernelMultiLabelClassifier": "multi_label_classifier",
     "KernelMultiTargetRegressor": "multi_target_regressor",
     "KernelNoveltyDetector": "novelty",

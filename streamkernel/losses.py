@@ -16,9 +16,8 @@ from river.optim import losses as river_losses
 from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 from scipy import special
 
-from streamkernel.arguments import require_number
-from streamkernel.compute.softmax import softmax_rows
-from streamkernel.representation import Representable
+from streamkernel.arguments import Representable, require_number
+from streamkernel.compute.experts import softmax_rows
 
 __all__ = [
     "EpsilonInsensitive",

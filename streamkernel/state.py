@@ -2,8 +2,11 @@
 
 Pickle, deepcopy, checkpoints and equality tests all rest on such states. Nothing in them is ever executed. Names and
 labels are in them with their types, as JSON can hold them.
+
+Values are described for messages, and dates and times, which are neither inputs nor targets, have advice.
 """
 
+import datetime
 import decimal
 import hashlib
 import json
@@ -36,14 +39,9 @@ def digest(state: Mapping[str, Any]) -> str:
 
     It goes over the fields in their order: name, dtype, shape and little-endian bytes (one NaN for all), or JSON.
 
-    Parameters
-    ----------
-    state
-        The fields; arrays without spare room.
+    - state: The fields; arrays without spare room.
 
-    Returns
-    -------
-    64 hexadecimal digits.
+    Returns 64 hexadecimal digits.
 
     Examples
     --------
@@ -85,11 +83,7 @@ def to_bytes(state: Mapping[str, Any]) -> bytes:
 def from_bytes(data: bytes) -> State:
     """Deserialize a state that `to_bytes` wrote.
 
-    Raises
-    ------
-    ValueError
-        The bytes are not such a state, or are cut short.
-
+    ValueError: The bytes are not such a state, or are cut short.
     """
     start = len(_MAGIC) + 8
     if data[: len(_MAGIC)] != _MAGIC or len(data) < start:
@@ -135,11 +129,8 @@ def _field(name: str, value: Any) -> tuple[dict[str, Any], bytes]:
 def tag(value: Hashable) -> list[Any]:
     """An input's name or a class label as JSON with its type, so that `"1"`, `1` and `True` stay apart.
 
-    Raises
-    ------
-    ValueError
-        The value is not a string, boolean, number, None or tuple of these, or is NaN, or an integer of more digits than
-        Python reads back.
+    ValueError: The value is not a string, boolean, number, None or tuple of these, or is NaN, or an integer of more
+    digits than Python reads back.
 
     Examples
     --------
@@ -208,11 +199,7 @@ def excerpt(value: Any) -> str:
 def untag(tagged: Any) -> Any:
     """The name or label that `tag` encoded.
 
-    Raises
-    ------
-    ValueError
-        The argument is nothing that `tag` returns.
-
+    ValueError: The argument is nothing that `tag` returns.
     """
     match tagged:
         case ["str", str(value)] | ["bool", bool(value)] | ["int", int(value)] | ["NoneType", None as value]:
@@ -273,3 +260,51 @@ def _argument(value: Any) -> Any:
 def rebuild(cls: type, given: dict[str, Any]) -> Any:
     """Construct an estimator from its class and arguments: the callable that its pickle refers to."""
     return cls(**given)
+
+
+_quoted = json.encoder.encode_basestring
+
+
+def key_of(tagged: list[Any]) -> int:
+    """The 64-bit key of a column, the same for ever: a BLAKE2b hash of its name with type and an indicator's value."""
+    kind, name, *value = tagged
+    if name[0] == "str":  # as JSON has it, without the encoder that each call of `dumps` makes
+        rest = f",{_quoted(value[0])}]" if value else "]"
+        text = f'["{kind}",["str",{_quoted(name[1])}]{rest}'
+    else:
+        text = json.dumps(tagged, separators=(",", ":"), ensure_ascii=False)
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+_DURATIONS = (datetime.timedelta, np.timedelta64)
+_DATES = (datetime.date, datetime.time, np.datetime64)  # a datetime, and pandas' Timestamp, is a date
+
+
+def instead_of_input(value: Any) -> str:
+    """What to give for an input instead of a date, a time or a duration; empty for any other value.
+
+    Examples
+    --------
+    >>> instead_of_input(datetime.date(2026, 3, 1))
+    'its calendar parts as separate inputs, such as month, weekday and hour'
+    >>> instead_of_input(datetime.timedelta(1)), instead_of_input(1.5)
+    ('its seconds, from total_seconds()', '')
+
+    """
+    if isinstance(value, _DURATIONS):
+        return "its seconds, from total_seconds()"
+    if isinstance(value, _DATES):
+        return "its calendar parts as separate inputs, such as month, weekday and hour"
+    return ""
+
+
+def instead_of_number(value: Any) -> str:
+    """What to give for a target instead of a date, a time or a duration; empty for any other value."""
+    if isinstance(value, _DURATIONS):
+        return "its seconds, from total_seconds()"
+    return "the seconds from the record until then" if isinstance(value, _DATES) else ""
+
+
+def instead_of_label(value: Any) -> str:
+    """What to give for a label instead of a date, a time or a duration; empty for any other value."""
+    return "a calendar part of it, such as its weekday, or its text" if isinstance(value, _DATES + _DURATIONS) else ""

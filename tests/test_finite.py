@@ -17,9 +17,9 @@ from streamkernel import (
 )
 from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.features import AdaptiveFeatures
-from streamkernel.adaptive.label_experts import LabelExperts
-from streamkernel.adaptive.label_machine import LabelMachine
-from streamkernel.adaptive.target_lags import TargetLags
+from streamkernel.adaptive.lags import TargetLags
+from streamkernel.adaptive.machine import LabelMachine
+from streamkernel.adaptive.target_experts import LabelExperts
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import Softmax
 from streamkernel.records.classes import Classes

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 # A module imports its own layer and those above it in this list.
 LAYERS = [
     {"compute"},
-    {"arguments", "dates", "domain", "fields", "finite", "input_keys", "losses", "representation", "state"},
+    {"arguments", "domain", "fields", "finite", "losses", "state"},
     {"records", "kernels"},
     {"expansion"},
     {"adaptive", "growth"},

@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.solvers.matrix_problem import Indices, MatrixProblem
 from streamkernel.compute.window_losses import dual_steps
 from streamkernel.state import Array
-from streamkernel.window.history import History
-from streamkernel.window.step_sizes import StepSizes, rule_of_thumb, step_sizes
+from streamkernel.window.coordinates import StepSizes, rule_of_thumb, step_sizes
+from streamkernel.window.linear_model import History
 
 #: Draws of records and blocks of which the largest scale is taken.
 _DRAWS = 10

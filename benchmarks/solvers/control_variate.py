@@ -9,10 +9,10 @@ and expansion over the expansion's running variance, of the steps before.
 import numpy as np
 
 from benchmarks.solvers.task import Array, Task
-from streamkernel.compute.intrinsics import prefetch, wide
 from streamkernel.compute.jit import jit
 from streamkernel.compute.recursive import dot
 from streamkernel.compute.semi_stochastic import draw_batch, take_step
+from streamkernel.compute.vectors import prefetch, wide
 from streamkernel.compute.window_losses import LOGISTIC, loss_derivative
 
 #: How much of the moments behind the factor a step keeps.

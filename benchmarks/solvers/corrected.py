@@ -10,9 +10,9 @@ from streamkernel.compute.semi_stochastic import (
     semi_stochastic_rounds,
     variance_reduced_steps,
 )
-from streamkernel.window.anchors import AnchorGraph, AnchorModel
 from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.losses import ElasticNet
+from streamkernel.window.s3gd import AnchorGraph, AnchorModel
 
 
 class VarianceReducedSteps:
@@ -36,8 +36,9 @@ class VarianceReducedSteps:
             steps = min(iterations, self._left)
             variance_reduced_steps(
                 *self._loss,
-                *self._data,
+                self._data,
                 self._derivatives,
+                None,
                 self._gradient,
                 self.x,
                 steps,

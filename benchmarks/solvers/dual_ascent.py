@@ -11,11 +11,11 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.solvers.task import Array, Task
-from streamkernel.compute.draws import draw_row
-from streamkernel.compute.intrinsics import wide
+from streamkernel.compute.gaussians import draw_row
 from streamkernel.compute.jit import jit, jit_reduction
 from streamkernel.compute.recursive import dot
 from streamkernel.compute.tiles import prefetch_row
+from streamkernel.compute.vectors import wide
 from streamkernel.compute.window_losses import dual_update, soft_threshold
 
 #: How many records ahead a row is fetched.

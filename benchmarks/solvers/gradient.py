@@ -3,13 +3,12 @@
 import numpy as np
 
 from benchmarks.solvers.task import Array, Task
-from streamkernel.compute.anchors import move_centers, nearest
-from streamkernel.compute.draws import draw_row
-from streamkernel.compute.intrinsics import prefetch, wide
+from streamkernel.compute.gaussians import draw_row
 from streamkernel.compute.jit import jit
 from streamkernel.compute.recursive import dot
-from streamkernel.compute.semi_stochastic import draw_batch, take_step
+from streamkernel.compute.semi_stochastic import draw_batch, move_centers, nearest, take_step
 from streamkernel.compute.tiles import prefetch_row
+from streamkernel.compute.vectors import prefetch, wide
 from streamkernel.compute.window_losses import loss_derivative
 
 

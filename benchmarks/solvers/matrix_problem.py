@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from streamkernel.compute.duality import dual_start, records_gap
+from streamkernel.compute.window_losses import records_gap, score_derivatives
 from streamkernel.state import Array
 from streamkernel.window.losses import WindowLoss
 
@@ -163,7 +163,7 @@ class MatrixProblem:
     def dual_of(self, X: Array) -> Array:
         """The dual variables that are optimal where X is."""
         beta = np.empty(self.data.n)
-        dual_start(self.loss.kind, self.y, self.scores(X), beta)
+        score_derivatives(self.loss.kind, self.scores(X), self.y, beta)
         return beta
 
     def gap(self, X: Array, z: Array, beta: Array, G: Array) -> tuple[float, float]:

@@ -12,8 +12,8 @@ from benchmarks.solvers.dual_ascent import SDCA
 from benchmarks.solvers.optimum import Optimum
 from benchmarks.solvers.task import Task
 from streamkernel.window import DSPDC
-from streamkernel.window.factorized import Factorized
-from streamkernel.window.history import History
+from streamkernel.window.iterates import Factorized
+from streamkernel.window.linear_model import History
 
 #: How far above the optimum a run is to end.
 TARGET = 1e-6

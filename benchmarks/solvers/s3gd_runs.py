@@ -14,7 +14,7 @@ from benchmarks.solvers.optimum import Optimum
 from benchmarks.solvers.primal_dual import of_history
 from benchmarks.solvers.task import Array, Task
 from streamkernel.window import S3GD, SVRG
-from streamkernel.window.history import History
+from streamkernel.window.linear_model import History
 
 #: The constant steps of the papers, of which the largest stable one is taken.
 STEPS = (0.1, 1.0, 5.0, 10.0)

@@ -15,11 +15,10 @@ import numpy as np
 from benchmarks.command import asked
 from benchmarks.report import publish, table
 from streamkernel.window import DSPDC, Factorized
-from streamkernel.window.coordinates import Blocks
+from streamkernel.window.coordinates import Blocks, rule_of_thumb, step_sizes
 from streamkernel.window.dspdc import iterates_of, prepare
 from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.losses import ElasticNet, window_loss
-from streamkernel.window.step_sizes import rule_of_thumb, step_sizes
 
 #: Where each dimension stands while another is varied: V and one block of its columns are in the second-level cache.
 BASE = {"n": 2000, "p": 256, "d": 128, "m": 1, "q": 128}

@@ -75,7 +75,7 @@ class Budget:
     def core_of(self, state: State) -> "AdaptiveCore":
         """A fresh core of the sizes that a state was saved with; ValueError where they are none."""
         sizes = state.get("parts")
-        if not isinstance(sizes, np.ndarray) or sizes.dtype != np.int64 or sizes.shape != self._shape:
+        if not isinstance(sizes, np.ndarray) or sizes.dtype != np.int64 or sizes.shape != (len(Parts._fields),):
             raise state_mismatch("parts")
         parts = Parts(*sizes.tolist())
         least = Parts(0, 0, 1, 1, 0, 1, 0, 1)
@@ -83,10 +83,6 @@ class Budget:
         if min(parts) < 0 or not all(small <= own <= large for own, small, large in bounds):
             raise state_mismatch("parts")
         return self._with(parts)
-
-    @property
-    def _shape(self) -> tuple[int]:
-        return (len(Parts._fields),)
 
     def _with(self, parts: Parts) -> "AdaptiveCore":
         core = self.make(parts)

@@ -5,6 +5,7 @@ last records, which then pass through fresh heads.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,34 +13,28 @@ from streamkernel.adaptive.budget import Budget, Parts, with_room
 from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.experts import Arrivals
 from streamkernel.adaptive.features import NO_KEYS, AdaptiveFeatures
-from streamkernel.adaptive.label_experts import LabelExperts
-from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.relearning import Relearning
-from streamkernel.compute.arrival import FeatureMap
+from streamkernel.adaptive.target_experts import LabelExperts, NumberExperts
+from streamkernel.compute.features import FeatureMap
 from streamkernel.fields import state_mismatch
 from streamkernel.state import Array, State
 
 
+@dataclass(eq=False)
 class AdaptiveCore:
     """Columns, experts and the metric, all of rows of numbers with d inputs.
 
-    - schedule: Labeled records after which the metric is learned again.
-    - budget: What the parts must fit into; None where bytes do not matter.
-    - parts: Their sizes; None where bytes do not matter, and before the first record.
+    - parts: The sizes of the parts; None where bytes do not matter, and before the first record.
     """
 
-    def __init__(
-        self,
-        columns: AdaptiveFeatures,
-        experts: LabelExperts | NumberExperts,
-        schedule: Sequence[int],
-        budget: Budget | None = None,
-    ) -> None:
-        self.columns = columns
-        self.experts = experts
-        self.schedule = sorted(int(n) for n in schedule)
+    columns: AdaptiveFeatures
+    experts: LabelExperts | NumberExperts
+    schedule: Sequence[int]  #: Labeled records after which the metric is learned again
+    budget: Budget | None = None  #: What the parts must fit into; None where bytes do not matter
+
+    def __post_init__(self) -> None:
+        self.schedule = sorted(int(n) for n in self.schedule)
         self._relearning: Relearning | None = None
-        self.budget = budget
         self.parts: Parts | None = None
 
     @property

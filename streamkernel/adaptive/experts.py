@@ -10,9 +10,8 @@ from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import TreeEnsembles
 from streamkernel.adaptive.heads import LeastSquaresHeads
 from streamkernel.adaptive.memory import Memory
-from streamkernel.compute.arrival import BLOCK, FeatureMap, Scaling, arrive
-from streamkernel.compute.experts import Linear, Mixture, hedge_weights
-from streamkernel.compute.stacking import Stacking
+from streamkernel.compute.experts import Linear, Mixture, Stacking, hedge_weights
+from streamkernel.compute.features import BLOCK, FeatureMap, Scaling, arrive
 from streamkernel.fields import Rules, all_finite, array, checked
 from streamkernel.state import Array, State
 
@@ -107,6 +106,8 @@ class Experts(abc.ABC):
     #: q of each stack, and the ridge of all.
     stack_drifts: Array
     stack_ridge: float
+    #: Numbers of a prediction: None is one for each output.
+    width: int | None = None
     #: What outlasts other sizes of the parts.
     _lasting: tuple[str, ...]
 
@@ -238,13 +239,17 @@ class Experts(abc.ABC):
 
     def advance(self, records: Arrivals) -> Array:
         """Predict, then learn, records; the predictions, (n, K) or (n, 3)."""
-        out = np.empty((len(records.values), self._width))
+        out = self._room_for(len(records.values))
         advance_records(self.run, records, self._arrays, out, self.nothing)
         return out
 
     def bind(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array, past: Array) -> tuple[Any, ...]:
         """The arguments of `run`, of which the last is filled with the predictions."""
-        return Phi, X, values, truths, weights, *self._arrays, past, np.empty((len(values), self._width))
+        return Phi, X, values, truths, weights, *self._arrays, past, self._room_for(len(values))
+
+    def _room_for(self, n: int) -> Array:
+        """Room for the predictions of n records."""
+        return np.empty((n, self.width or self.heads.W.shape[1]))
 
     @property
     def nbytes(self) -> int:
@@ -315,17 +320,12 @@ class Experts(abc.ABC):
         mixture = Mixture(self.losses, self.prior, self.change.block, self.eta)
         stacks = Stacking(self.stack_P, self.stack_W, self.stack_drifts, self.stack_ridge)
         parts = self.heads.arrays, linear, self.forest.arrays, self.memory.arrays, mixture, stacks
-        return *map(tuple, parts), self._others
+        return tuple(map(tuple, parts)), self._others
 
     @property
     @abc.abstractmethod
     def _others(self) -> tuple[Array, ...]:
         """What `run` reads and writes in addition to heads, linear experts, trees, memory, mixture and stacks."""
-
-    @property
-    @abc.abstractmethod
-    def _width(self) -> int:
-        """Numbers of a prediction."""
 
     @property
     def _fields(self) -> tuple[str, ...]:

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 
 from streamkernel.adaptive.core import AdaptiveCore
-from streamkernel.adaptive.lagged_core import LaggedCore, last_known
-from streamkernel.adaptive.target_lags import TargetLags
-from streamkernel.compute.arrival import FeatureMap, Scaling, arrive
+from streamkernel.adaptive.lags import LaggedCore, TargetLags, last_known
+from streamkernel.compute.features import FeatureMap, Scaling, arrive
 from streamkernel.compute.number_pass import PREDICTION
-from streamkernel.records.plain import PlainRecords
+from streamkernel.records.rows import PlainRecords
 from streamkernel.state import Array
 
-_LEARNED, _NOT_LEARNED = np.ones(1, np.bool_), np.zeros(1, np.bool_)
+_LEARNED = np.zeros(1, np.bool_), np.ones(1, np.bool_)
 
 
 class _CorePath:
@@ -39,23 +38,15 @@ class _CorePath:
         self._experts = experts = core.experts
         extras, weights = np.zeros((1, 0)), np.ones(1)
         X, Phi = np.empty(values.shape, feature_map.W.dtype), np.empty((1, core.columns.n_columns))
-        self._learned = values, extras, _LEARNED, scaling, feature_map, X, Phi
-        self._predicted = values, extras, _NOT_LEARNED, scaling, feature_map, X, Phi
-        self._learning = experts.bind(Phi, X, values, truth, weights, past)
-        self._predicting = experts.bind(Phi, X, values, unknown, weights, past)
+        self._arrivals = [(values, extras, learned, scaling, feature_map, X, Phi) for learned in _LEARNED]
+        self._passes = [experts.bind(Phi, X, values, y, weights, past) for y in (unknown, truth)]
 
-    def learn(self) -> Array:
-        """Predict, then learn, the record; its prediction."""
-        arrive(*self._learned)
-        self._experts.run(*self._learning)
-        prediction: Array = self._learning[-1][0]
-        return prediction
-
-    def predict(self) -> Array:
-        """The prediction of the record."""
-        arrive(*self._predicted)
-        self._experts.run(*self._predicting)
-        prediction: Array = self._predicting[-1][0]
+    def run(self, learns: bool) -> Array:
+        """The prediction of the record, which is learned or not."""
+        arrive(*self._arrivals[learns])
+        arguments = self._passes[learns]
+        self._experts.run(*arguments)
+        prediction: Array = arguments[-1][0]
         return prediction
 
 
@@ -96,10 +87,7 @@ class AdaptiveFastPath:
         if not self._records.read_one(x):
             return False
         self._truth[0] = truth
-        self._look_back()
-        if self._lagged:
-            self._past[0, 0] = self._lagged_path.learn()[PREDICTION]
-        self._path.learn()
+        self._run(True)
         self._lags.take_one(truth)
         return True
 
@@ -107,19 +95,18 @@ class AdaptiveFastPath:
         """The prediction of a record of known numbers; None of another."""
         if not self._records.read_one(x):
             return None
-        self._look_back()
-        if self._lagged:
-            self._past[0, 0] = self._lagged_path.predict()[PREDICTION]
-        prediction: list[float] = self._path.predict().tolist()
+        prediction: list[float] = self._run(False).tolist()
         return prediction
 
-    def _look_back(self) -> None:
-        """Take the lags of now."""
+    def _run(self, learns: bool) -> Array:
+        """The prediction of the record with the lags of now."""
         if self._lagged:
             n = len(self._lags)
             self._given[0, :n] = self._lags.last
             self._last[:] = last_known(self._given)
             self._given[0, n:] = self._lagged.bounded(self._records.values[0])
+            self._past[0, 0] = self._lagged_path.run(learns)[PREDICTION]
         elif self._lags.names:
             last = self._lags.last[0]
             self._past[0, 0] = -1 if last != last else last
+        return self._path.run(learns)

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from streamkernel.compute.arrival import FeatureMap
-from streamkernel.compute.features import SINE, adaptive_columns
+from streamkernel.compute.features import SINE, FeatureMap, adaptive_columns
 from streamkernel.compute.gaussians import feature_words
 from streamkernel.fields import Rules, all_from_zero, array, checked, number, state_mismatch, whole, within
 from streamkernel.kernels import FourierKernel

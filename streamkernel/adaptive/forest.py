@@ -6,8 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from streamkernel.compute.splits import BINS, LANES, SAMPLED, lanes
-from streamkernel.compute.tree_growth import TRIED
-from streamkernel.compute.tree_schedule import spread
+from streamkernel.compute.tree_growth import TRIED, spread
 from streamkernel.compute.trees import FIRST, GROWING, GROWN, SEEN, SINCE, Forest
 from streamkernel.fields import (
     Rules,

@@ -7,6 +7,7 @@ rows in which nothing changes its shape; what is predicted and learned from thes
 import abc
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,16 @@ from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.experts import Arrivals
 from streamkernel.adaptive.fast_path import AdaptiveFastPath
-from streamkernel.adaptive.label_experts import LabelExperts
-from streamkernel.adaptive.lagged_core import LaggedCore
-from streamkernel.adaptive.number_experts import NumberExperts
-from streamkernel.adaptive.target_lags import GivenLags, TargetLags
+from streamkernel.adaptive.lags import GivenLags, LaggedCore, TargetLags
+from streamkernel.adaptive.target_experts import LabelExperts, NumberExperts
+from streamkernel.compute.number_pass import DEVIATION, PREDICTION, VARIANCE
 from streamkernel.fields import state_mismatch, whole
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.numbers import Numbers
 from streamkernel.records.results import BatchResult, joined_targets, padded
 from streamkernel.records.rows import Rows
-from streamkernel.records.targets import Encoded
+from streamkernel.records.targets import Encoded, Numbers, in_variances
 from streamkernel.state import Array, State
 
 
@@ -234,7 +233,7 @@ class AdaptiveMachine(abc.ABC):
 
     def _pass(self, rows: Rows, y: Array, weights: Array, given: GivenLags) -> Array:
         """Let rows through the cores."""
-        values, width, known = rows.values, self.core.n_inputs, self._is_known(y)
+        values, width, known = rows.values, self.core.n_inputs, (y == y) & (y != self.experts.nothing)
         if width < values.shape[1]:
             values = np.ascontiguousarray(values[:, :width])
         targets = np.where(known, y, np.nan)
@@ -268,13 +267,9 @@ class AdaptiveMachine(abc.ABC):
         """Which records bring a new class."""
         return np.zeros(len(targets), np.bool_)
 
-    @abc.abstractmethod
     def _unknown(self, n: int) -> Array:
         """Targets of records that are predicted only."""
-
-    @abc.abstractmethod
-    def _is_known(self, y: Array) -> Array:
-        """Which records are learned."""
+        return np.full(n, self.experts.nothing)
 
     @abc.abstractmethod
     def _nothing(self, n: int) -> Array:
@@ -295,3 +290,88 @@ class AdaptiveMachine(abc.ABC):
     @abc.abstractmethod
     def _result(self, targets: Encoded, predictions: Array) -> BatchResult:
         """The result of a segment from its predictions, with the losses these had."""
+
+
+class LabelMachine(AdaptiveMachine):
+    """The adaptive kernel machine of classifiers: K scores, mixed as probabilities."""
+
+    def __init__(self, inputs: Inputs, targets: Classes, core: AdaptiveCore, lags: TargetLags) -> None:
+        self.targets: Classes = targets
+        super().__init__(inputs, core, lags)
+
+    def _joins(self, targets: Sequence[Any]) -> Array:
+        joined = set()
+        joins = np.zeros(len(targets), np.bool_)
+        for i, label in enumerate(targets):
+            joins[i] = self.targets.is_new(label) and label not in joined
+            joined.add(label)
+        return joins
+
+    def _nothing(self, n: int) -> Array:
+        return np.zeros((n, self.targets.n_outputs))
+
+    def _encoded(self, targets: Sequence[Any]) -> Encoded:
+        return self.targets.admit(targets)
+
+    def _past(self, lags: Array) -> Array:
+        return np.where(np.isnan(lags), -1, lags).astype(np.int64)
+
+    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array, lags: GivenLags) -> BatchResult:
+        is_new = self.targets.is_new(targets[0])  # and then the segment is this record
+        before = self.predict_rows(rows, lags) if is_new else None
+        encoded = self._encoded(targets)
+        if is_new:
+            self._fit(self.core.n_inputs, self.targets.n_outputs)
+            self.core.add_output()
+            self._fast_path = None
+        predictions = self._pass(rows, np.where(encoded.labeled, encoded.y, -1).astype(np.int64), weights, lags)
+        result = self._result(encoded, predictions)
+        return result if before is None else replace(result, predictions=before)
+
+    def _result(self, targets: Encoded, predictions: Array) -> BatchResult:
+        losses = np.full(len(targets.y), np.nan)
+        rows = np.flatnonzero(targets.labeled)
+        losses[rows] = -np.log(np.maximum(predictions[rows, targets.y[rows].astype(np.int64)], 1e-15))
+        return BatchResult(targets, predictions, losses)
+
+    def load_state(self, state: State) -> None:
+        super().load_state(state)
+        if self.n_records and not np.isin(state["recent_targets"], np.arange(self.targets.n_outputs)).all():
+            raise state_mismatch("recent_targets")
+        if not np.isin(self.lags.last[~np.isnan(self.lags.last)], np.arange(self.targets.n_outputs)).all():
+            raise state_mismatch("last_targets")
+
+
+class NumberMachine(AdaptiveMachine):
+    """The adaptive kernel machine of regressors: one score, a prediction with its deviation."""
+
+    def __init__(
+        self, inputs: Inputs, targets: Numbers, core: AdaptiveCore, lags: TargetLags, lagged: LaggedCore | None
+    ) -> None:
+        self.targets: Numbers = targets
+        super().__init__(inputs, core, lags, lagged)
+
+    @property
+    def experts(self) -> NumberExperts:
+        """The experts of the core."""
+        assert isinstance(self.core.experts, NumberExperts)
+        return self.core.experts
+
+    def _nothing(self, n: int) -> Array:
+        return np.tile([0.0, np.nan, 1.0], (n, 1))
+
+    def _encoded(self, targets: Sequence[Any]) -> Encoded:
+        return Encoded(np.array(targets, np.float64), np.zeros((len(targets), 2)))  # None is NaN
+
+    def _past(self, lags: Array) -> Array:
+        return lags
+
+    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array, lags: GivenLags) -> BatchResult:
+        encoded = self._encoded(targets)
+        return self._result(encoded, self._pass(rows, encoded.y, weights, lags))
+
+    def _result(self, targets: Encoded, predictions: Array) -> BatchResult:
+        losses = in_variances((predictions[:, PREDICTION] - targets.y) ** 2, predictions[:, VARIANCE])
+        if self.experts.absolute:
+            losses = np.sqrt(losses)
+        return BatchResult(targets, predictions[:, [PREDICTION]], losses, predictions[:, DEVIATION])

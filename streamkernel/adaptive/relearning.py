@@ -11,9 +11,8 @@ import numpy as np
 
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.heads import LeastSquaresHeads
-from streamkernel.adaptive.label_experts import LabelExperts
-from streamkernel.adaptive.number_experts import NumberExperts
-from streamkernel.compute.arrival import FeatureMap, squared_slopes
+from streamkernel.adaptive.target_experts import LabelExperts, NumberExperts
+from streamkernel.compute.features import FeatureMap, squared_slopes
 from streamkernel.compute.gaussians import random_signs
 from streamkernel.fields import Rules, all_from_zero, all_positive, array, checked, number, state_mismatch, whole
 from streamkernel.kernels.drawing import median_bandwidth, slope_frequencies

@@ -11,10 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from streamkernel.batch.admission import count_arrivals, score_admitted, take_targets
+from streamkernel.batch.chunk import BatchSample
 from streamkernel.batch.passes import BlockPass, GradientPass, GramPass, Move, ScorePass
-from streamkernel.batch.rows import BatchRows, ScoredBatch
-from streamkernel.batch.sample import BatchSample
+from streamkernel.batch.rows import BatchRows, ScoredBatch, count_arrivals, score_admitted, take_targets
 from streamkernel.batch.sums import BlockSums, GradientSums, whole
 from streamkernel.compute.cholesky import factorize, solve
 from streamkernel.compute.features import largest_eigenvalue
@@ -22,11 +21,10 @@ from streamkernel.finite import NotFiniteError
 from streamkernel.growth.feature_scale import begin_expansion
 from streamkernel.growth.machine import Machine
 from streamkernel.losses import curvature
-from streamkernel.records.classes import Classes
+from streamkernel.records.classes import Classes, TwoSides
 from streamkernel.records.learning_targets import LearningTargets
-from streamkernel.records.numbers import Numbers
 from streamkernel.records.rows import Rows
-from streamkernel.records.two_sides import TwoSides
+from streamkernel.records.targets import Numbers
 from streamkernel.records.vocabulary import known_labels
 from streamkernel.state import Array
 

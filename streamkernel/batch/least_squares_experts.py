@@ -11,8 +11,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from streamkernel.batch.rank_update import coefficients_of_one, learn_one_sum, learn_sums
-from streamkernel.batch.sums import LeastSquaresSums, whole
+from streamkernel.batch.sums import LeastSquaresSums, coefficients_of_one, learn_one_sum, learn_sums, whole
 from streamkernel.compute.cholesky import add_gram, add_products
 from streamkernel.compute.experts import DISCOUNT, HIGHEST_LOG_TEMPERATURE, hedge_weights
 from streamkernel.compute.features import mean_outer
@@ -108,7 +107,9 @@ class LeastSquaresExperts(abc.ABC):
 
     def add_column(self) -> None:
         """One more input became a column: nothing is known of it."""
-        self.heads_P, self.linear_P = (_with_column(P, 1 / self.ridge) for P in (self.heads_P, self.linear_P))
+        more = (0, 0), (0, 1), (0, 1)
+        self.heads_P, self.linear_P = np.pad(self.heads_P, more), np.pad(self.linear_P, more)
+        self.heads_P[:, -1, -1] = self.linear_P[:, -1, -1] = 1 / self.ridge
         self.heads_W, self.linear_W = (np.pad(W, ((0, 0), (0, 0), (0, 1))) for W in (self.heads_W, self.linear_W))
 
     def widen(self, n_outputs: int, sums: LeastSquaresSums) -> LeastSquaresSums:  # noqa: ARG002 - numbers have one
@@ -325,10 +326,3 @@ def _outer(errors: Array, Phi: Array) -> Array:
     out = np.empty((J * K, Phi.shape[1]))
     mean_outer(Phi, np.ascontiguousarray(errors.reshape(n, J * K)) * n, out)
     return out.reshape(J, K, Phi.shape[1])
-
-
-def _with_column(P: Array, own: float) -> Array:
-    """Matrices (J, D, D) with one column more, of which only the diagonal is known."""
-    larger = np.pad(P, ((0, 0), (0, 1), (0, 1)))
-    larger[:, -1, -1] = own
-    return larger

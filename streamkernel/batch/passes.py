@@ -15,7 +15,7 @@ from streamkernel.compute.cholesky import add_gram, add_products
 from streamkernel.compute.features import mean_outer
 from streamkernel.finite import LARGEST
 from streamkernel.growth.machine import Machine
-from streamkernel.growth.own_loss import diverged, is_own, require_finite_gradient
+from streamkernel.growth.steps import diverged, is_own, require_finite_gradient
 from streamkernel.records.learning_targets import LearningTargets
 from streamkernel.records.results import BatchResult, padded
 from streamkernel.records.targets import Encoded, Targets

@@ -1,16 +1,21 @@
-"""The rows of a batch, wherever they are: what a step asks of them, and those of one process."""
+"""The rows of a batch, wherever they are: what a step asks of them, and those of one process.
+
+What any batch step does with them before and after: new inputs and labels, moments and counts. Whatever depends on the
+order of rows is taken from the sample of the batch.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from streamkernel.batch.chunk import BatchChunk
+from streamkernel.batch.chunk import BatchChunk, BatchSample, merged_samples, sample
 from streamkernel.batch.passes import ScoredChunk, ScoredRows, kept
-from streamkernel.batch.sample import BatchSample, merged_samples, sample
 from streamkernel.batch.sums import Sums
+from streamkernel.records.frames import Frame, target_list
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.targets import Targets
-from streamkernel.records.vocabulary import Vocabulary
+from streamkernel.records.results import BatchResult
+from streamkernel.records.targets import Numbers, Targets
+from streamkernel.records.vocabulary import Vocabulary, admissible, count_vocabulary
 
 SumsT = TypeVar("SumsT", bound=Sums)
 
@@ -95,3 +100,53 @@ class LocalRows:
         self._rows = [kept(self._machine, rows, function) for rows in self._rows]
         parts = [function(self._machine, rows) for rows in self._rows]
         return type(parts[0]).total(parts)
+
+
+def score_admitted(machine: BatchMachine, batch: BatchRows, score: Score) -> tuple[ScoredBatch, list[list[Any]]]:
+    """Score a batch whose new inputs and labels have joined the machine, as far as there is room; and the new inputs.
+
+    The inputs are as `InputColumns` yields them.
+    """
+    scored = batch.score(machine, score)
+    columns, labels = admissible(machine.inputs, machine.targets, scored.vocabulary)
+    machine.inputs.add(columns)
+    if columns or labels:
+        machine.targets.admit(machine.targets.prepare(labels)[0])
+        scored = batch.score(machine, score)
+    return scored, columns
+
+
+def take_targets(machine: BatchMachine, sample: BatchSample) -> None:
+    """Take the targets of a sample into the moments of numbers."""
+    if isinstance(machine.targets, Numbers):
+        machine.targets.admit(sample.targets)
+
+
+def count_arrivals(machine: BatchMachine, scored: ScoredBatch, columns: list[list[Any]]) -> None:
+    """Count what a batch repeated, and what of it was ignored or cut; `columns` are the inputs that came with it."""
+    count_vocabulary(machine.inputs, machine.targets, scored.vocabulary, columns)
+    machine.targets.n_limited += scored.n_clipped
+
+
+RowsT = TypeVar("RowsT", bound=BatchRows)
+
+
+def take_batch_step(estimator: Any, rows: RowsT) -> RowsT:
+    """Have an estimator learn rows, wherever they are, which then know what was predicted of them before."""
+    before = estimator.__getstate__()
+    try:
+        estimator._learn_batch(rows)
+    except BaseException:
+        estimator.__setstate__(before)
+        raise
+    return rows
+
+
+def step_here(estimator: Any, X: Any, y: Any, w: Sequence[float] | None) -> BatchResult:
+    """Have an estimator learn a batch in this process, and give what was predicted of its rows before."""
+    machine = estimator._machine
+    n_inputs, n_targets = machine.inputs.n_ignored, machine.targets.n_limited
+    rows = take_batch_step(estimator, LocalRows([BatchChunk(Frame(X), target_list(y), w)]))
+    # By the machine of now, which may be another than before; past the estimator: the line that learns.
+    estimator._machine._encoder.warn_of_ignored(n_inputs, n_targets, stacklevel=4)
+    return rows.scored[0].result

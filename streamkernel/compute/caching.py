@@ -109,11 +109,7 @@ class _ReadableImplementation(_IMPLEMENTATION):  # type: ignore[misc]
 class Cache:
     """The cache of a function, made when it is first asked: most functions are only compiled into others.
 
-    Attributes
-    ----------
-    why
-        Why nothing can be cached; empty where it can.
-
+    - why: Why nothing can be cached; empty where it can.
     """
 
     def __init__(self, function: Any) -> None:

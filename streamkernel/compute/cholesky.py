@@ -5,9 +5,9 @@ Matrices are float64, contiguous, and symmetric: only their upper triangle is re
 
 import numpy as np
 
-from streamkernel.compute.intrinsics import multiply_add, wide
 from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.recursive import dot
+from streamkernel.compute.vectors import multiply_add, wide
 
 # A tile with these numbers of rows and columns stays in the first-level cache.
 _ROWS = 32
@@ -58,16 +58,10 @@ def _add_two(left: Array, right: Array, i: int, n: int, own: Array, next_own: Ar
 def add_gram(P: Array, first: int, last: int, column: int, sign: float, C: Array) -> None:
     """C += sign P^T P, of the rows of P from `first` to before `last` and the columns from `column` on.
 
-    Parameters
-    ----------
-    P
-        Shape (n, m); it may be C itself, where those rows are above `column`.
-    first, last, column
-        The part of P; the same columns of C, and as many rows, are written.
-    sign
-        1 or -1.
-    C
-        Shape (m, m), upper triangle.
+    - P: Shape (n, m); it may be C itself, where those rows are above `column`.
+    - first, last, column: The part of P; the same columns of C, and as many rows, are written.
+    - sign: 1 or -1.
+    - C: Shape (m, m), upper triangle.
     """
     wide()
     m = C.shape[0]

@@ -1,6 +1,11 @@
-"""What experts for classes and for numbers share: scores, temperatures, moments of the target, and their mixture.
+"""What experts for classes and for numbers share: scores, temperatures, moments of the target, mixture, stacks.
 
 The heads live on all columns, the linear experts on the last ones, which hold the constant and the inputs themselves.
+
+Stacking corrects the mixture by how each expert differs from it, with weights learned online. Hedge gives its weight to
+the best experts; errors that experts share, or that cancel, need weights of any sign. Each record is one of recursive
+least squares: for numbers on the experts' predictions, for classes on their log-probabilities, where the gradient is
+the record's column (an online Newton step).
 """
 
 from typing import Any, NamedTuple
@@ -8,8 +13,32 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamkernel.compute.jit import Array, jit, jit_reduction
+from streamkernel.compute.memory import Ring
 from streamkernel.compute.moments import take_target
-from streamkernel.compute.recursive import learn_least_squares_late
+from streamkernel.compute.recursive import dot, learn_least_squares, learn_least_squares_late
+from streamkernel.compute.trees import Forest
+
+
+@jit
+def softmax_into(scores: Array, temperature: float, p: Array) -> None:
+    """p = softmax(temperature scores)."""
+    highest = scores[0]
+    for k in range(1, scores.shape[0]):
+        highest = max(highest, scores[k])
+    total = 0.0
+    for k in range(scores.shape[0]):
+        p[k] = np.exp(temperature * (scores[k] - highest))
+        total += p[k]
+    for k in range(scores.shape[0]):
+        p[k] /= total
+
+
+@jit
+def softmax_rows(scores: Array, p: Array) -> None:
+    """Every row's softmax; float64 of shape (n, K)."""
+    for r in range(scores.shape[0]):
+        softmax_into(scores[r], 1.0, p[r])
+
 
 #: Losses of the mixture are discounted by this a record.
 DISCOUNT = 0.99
@@ -22,23 +51,13 @@ HIGHEST_LOG_TEMPERATURE = 4.0
 class Heads(NamedTuple):
     """Recursive least squares on all D columns: H heads of K outputs, each with a drift rate of its own.
 
-    Attributes
-    ----------
-    tiles
-        Inverse covariances, packed, but for what is due, float64 of shape (H, packed size).
-    W
-        Weights, (H, K, D).
-    late, n_late
-        What is due to each matrix, (H, 8, padded D), and from how many records, int64 of shape (1,).
-    diagonals
-        (H, 2, D), as `late_product` has them.
-    drifts
-        q of each head, shape (H,).
-    ridge
-        rho.
-    room
-        Of shape (2, padded D), zeros to begin with.
-
+    - tiles: Inverse covariances, packed, but for what is due, float64 of shape (H, packed size).
+    - W: Weights, (H, K, D).
+    - late, n_late: What is due to each matrix, (H, 8, padded D), and from how many records, int64 of shape (1,).
+    - diagonals: (H, 2, D), as `late_product` has them.
+    - drifts: q of each head, shape (H,).
+    - ridge: rho.
+    - room: Of shape (2, padded D), zeros to begin with.
     """
 
     tiles: Array
@@ -54,15 +73,9 @@ class Heads(NamedTuple):
 class Linear(NamedTuple):
     """Linear experts: E of K outputs on the last L columns.
 
-    Attributes
-    ----------
-    P, W
-        Inverse covariances, or curvatures, float64 of shape (E, L, L), lower triangles, and weights, (E, K, L).
-    rates
-        How fast each forgets, shape (E,): lambda of experts for classes, q of those for numbers.
-    ridge
-        rho.
-
+    - P, W: Inverse covariances, or curvatures, float64 of shape (E, L, L), lower triangles, and weights, (E, K, L).
+    - rates: How fast each forgets, shape (E,): lambda of experts for classes, q of those for numbers.
+    - ridge: rho.
     """
 
     P: Array
@@ -74,23 +87,26 @@ class Linear(NamedTuple):
 class Mixture(NamedTuple):
     """The mixture of all experts by Hedge.
 
-    Attributes
-    ----------
-    losses
-        Discounted losses of the experts: heads, linear experts, then the others; float64.
-    prior
-        Each expert's weight where all losses are alike, above 0; float64.
-    block
-        Number, sum and sum of squares of the mixture's own losses, where change is watched for; shape (3,).
-    eta
-        The learning rate of Hedge.
-
+    - losses: Discounted losses of the experts: heads, linear experts, then the others; float64.
+    - prior: Each expert's weight where all losses are alike, above 0; float64.
+    - block: Number, sum and sum of squares of the mixture's own losses, where change is watched for; shape (3,).
+    - eta: The learning rate of Hedge.
     """
 
     losses: Array
     prior: Array
     block: Array
     eta: float
+
+
+@jit
+def named_parts(parts: Any) -> Any:
+    """`Heads`, `Linear` experts, `Forest`, `Ring`, `Mixture` and `Stacking`, from plain tuples of their fields.
+
+    Named by the caller they would make each call from Python slower.
+    """
+    heads, linear, forest, memory, mixture, stacks = parts
+    return Heads(*heads), Linear(*linear), Forest(*forest), Ring(*memory), Mixture(*mixture), Stacking(*stacks)
 
 
 @jit_reduction
@@ -152,21 +168,12 @@ def count_loss(block: Array, loss: float) -> None:
 def update_heads(heads: Heads, phi: Array, truth: Array, scores: Array, weight: float, errors: Array) -> None:
     """One record for each head.
 
-    Parameters
-    ----------
-    heads
-        Updated, but for `drifts`.
-    phi
-        The record's columns, shape (D,).
-    truth
-        What the scores should have been, shape (K,).
-    scores
-        What they were, the heads' in the first rows, shape (H or more, K).
-    weight
-        The record's weight, above 0.
-    errors
-        Room, shape (K,).
-
+    - heads: Updated, but for `drifts`.
+    - phi: The record's columns, shape (D,).
+    - truth: What the scores should have been, shape (K,).
+    - scores: What they were, the heads' in the first rows, shape (H or more, K).
+    - weight: The record's weight, above 0.
+    - errors: Room, shape (K,).
     """
     x, v = heads.room[0], heads.room[1]
     for i in range(phi.shape[0]):
@@ -209,3 +216,85 @@ def standardize_targets(targets: Array, sample_weights: Array, moments: Array, o
     """Targets as the moments standardize them, one after the other, (n,) into (n,); none for a weight of 0."""
     for r in range(targets.shape[0]):
         out[r] = take_target(moments, targets[r])[0] if sample_weights[r] > 0 else 0.0
+
+
+#: Most deviations of the target that a prediction counts as away from the mixture, or that correct it.
+FURTHEST = 2.0
+#: The least probability of which a logarithm is taken.
+LEAST = 1e-15
+
+
+class Stacking(NamedTuple):
+    """S stacks of N experts, which forget at different rates.
+
+    - P, W: Inverse covariances, float64 of shape (S, N, N), lower triangles, and weights, (S, 1, N).
+    - drifts: q of each, shape (S,).
+    - ridge: rho.
+    """
+
+    P: Array
+    W: Array
+    drifts: Array
+    ridge: float
+
+
+@jit
+def beside(predictions: Array, mixed: float, unit: float, out: Array) -> None:
+    """How far from the mixture's prediction each expert's is, in deviations of the target, (N,) into (N,)."""
+    for j in range(out.shape[0]):
+        out[j] = min(max((predictions[j] - mixed) / unit, -FURTHEST), FURTHEST)
+
+
+@jit
+def stack_numbers(stacks: Stacking, x: Array, mixed: float, unit: float, out: Array) -> None:
+    """Each stack's prediction, shape (S,), of what `beside` gave."""
+    for s in range(out.shape[0]):
+        out[s] = mixed + unit * min(max(dot(stacks.W[s, 0], x), -FURTHEST), FURTHEST)
+
+
+@jit
+def learn_numbers(stacks: Stacking, x: Array, error: float, weight: float, room: Array) -> None:
+    """Each stack learns the mixture's error, in deviations of the target; `room` is of shape (N + 1,)."""
+    error = min(max(error, -FURTHEST), FURTHEST)
+    for s in range(stacks.W.shape[0]):
+        room[:1] = error - dot(stacks.W[s, 0], x)
+        learn_stack(stacks, s, x, weight, room)
+
+
+@jit
+def log_ratios(p: Array, mixed: Array, smoothing: float, out: Array) -> None:
+    """Each expert's log-probabilities less the mixture's, smoothed, (N, K); the mixture's own in the last row."""
+    N, K = out.shape[0] - 1, out.shape[1]
+    for k in range(K):
+        out[N, k] = np.log(max(mixed[k], LEAST))
+        of_mixture = np.log((1.0 - smoothing) * mixed[k] + smoothing / K)
+        for j in range(N):
+            out[j, k] = np.log((1.0 - smoothing) * p[j, k] + smoothing / K) - of_mixture
+
+
+@jit
+def stack_labels(stacks: Stacking, ratios: Array, out: Array) -> None:
+    """Each stack's probabilities, (S, K), of what `log_ratios` gave."""
+    N, K = ratios.shape[0] - 1, ratios.shape[1]
+    for s in range(out.shape[0]):
+        for k in range(K):
+            out[s, k] = ratios[N, k]
+            for j in range(N):
+                out[s, k] += stacks.W[s, 0, j] * ratios[j, k]
+        softmax_into(out[s], 1.0, out[s])
+
+
+@jit
+def learn_labels(stacks: Stacking, ratios: Array, p: Array, label: int, weight: float, x: Array, room: Array) -> None:
+    """Each stack learns a label, with what it said of it, (S, K); `x` and `room` are of shapes (N,) and (N + 1,)."""
+    for s in range(stacks.W.shape[0]):
+        for j in range(x.shape[0]):
+            x[j] = ratios[j, label] - dot(p[s], ratios[j])
+        room[:1] = 1.0
+        learn_stack(stacks, s, x, weight, room)
+
+
+@jit
+def learn_stack(stacks: Stacking, s: int, x: Array, weight: float, room: Array) -> None:
+    """One record of least squares, whose error is the first number of `room`."""
+    learn_least_squares(stacks.P[s], stacks.W[s], x, room[:1], weight, stacks.drifts[s], 1.0 / stacks.ridge, room[1:])

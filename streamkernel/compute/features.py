@@ -1,14 +1,19 @@
 """Paired random features: projection in turns, cosine and sine by one polynomial, sums against coefficients.
 
 Every row takes the same path whether it comes alone or among a thousand, so its bits do not depend on the company.
+
+Records arrive scaled by running moments, are turned into columns, and scores change along the inputs.
 """
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamkernel.compute.intrinsics import copysign, multiply_add, rint, wide
 from streamkernel.compute.jit import Array, jit, jit_reduction
+from streamkernel.compute.moments import scale
+from streamkernel.compute.recursive import dot
+from streamkernel.compute.vectors import copysign, multiply_add, rint, wide
 
 TILE = 512  # features projected at a time: a tile of W for tens of inputs stays in the first-level cache
 #: Inputs that are columns themselves are clipped here: the square of a larger one is past what least squares in float64
@@ -141,20 +146,12 @@ def _dot_pairs(cosines: Array, sines: Array, a: Array, b: Array) -> Any:
 def add_tile(turns: Array, alpha: Array, first: int, sine: Array, cosines: Array, sines: Array, scores: Array) -> None:
     """Add what a tile of features says of one row to its scores (K,).
 
-    Parameters
-    ----------
-    turns
-        The row projected, shape (m,).
-    alpha
-        Coefficients, shape (K, 2, at least first + m): of the cosines, then of the sines.
-    first
-        The tile's first feature.
-    sine
-        The polynomial, `SINE[turns.dtype]`.
-    cosines, sines
-        Room to work in, shape (m,) or more.
-    scores
-        Added to, float64.
+    - turns: The row projected, shape (m,).
+    - alpha: Coefficients, shape (K, 2, at least first + m): of the cosines, then of the sines.
+    - first: The tile's first feature.
+    - sine: The polynomial, `SINE[turns.dtype]`.
+    - cosines, sines: Room to work in, shape (m,) or more.
+    - scores: Added to, float64.
     """
     wide()
     m = turns.shape[0]
@@ -177,20 +174,12 @@ def add_projected(turns: Array, alpha: Array, first: int, sine: Array, scores: A
 def add_scores(X: Array, W: Array, alpha: Array, first: int, n_features: int, sine: Array, scores: Array) -> None:
     """Add sum_k phi_k(x) . alpha_k, without the factor F^-1/2, to every row of `scores`.
 
-    Parameters
-    ----------
-    X
-        Rows, shape (n, d).
-    W
-        Frequencies in turns of the features from `first` on, shape (d, at least n_features), of the dtype of X.
-    alpha
-        Coefficients, shape (K, 2, at least first + n_features): of the cosines, then of the sines.
-    first, n_features
-        The features to add; `first` is a multiple of `TILE`.
-    sine
-        The polynomial, `SINE[X.dtype]`.
-    scores
-        Added to, float64 of shape (n, K), tile by tile.
+    - X: Rows, shape (n, d).
+    - W: Frequencies in turns of the features from `first` on, shape (d, at least n_features), of the dtype of X.
+    - alpha: Coefficients, shape (K, 2, at least first + n_features): of the cosines, then of the sines.
+    - first, n_features: The features to add; `first` is a multiple of `TILE`.
+    - sine: The polynomial, `SINE[X.dtype]`.
+    - scores: Added to, float64 of shape (n, K), tile by tile.
     """
     wide()
     at_once = _AT_ONCE if X.shape[1] > _INPUTS and X.shape[0] >= 8 else 1
@@ -235,22 +224,13 @@ def paired_features(X: Array, W: Array, first: int, sine: Array, out: Array) -> 
 def adaptive_columns(X: Array, W: Array, scales: Array, root: float, n_linear: int, sine: Array, out: Array) -> None:
     """[cos, sin] F^-1/2 of the scaled inputs, 1, and the first inputs themselves over a root, clipped.
 
-    Parameters
-    ----------
-    X
-        Rows, float32 of shape (n, d).
-    W
-        Frequencies in turns, float32 of shape (d, F).
-    scales
-        What each input is multiplied by before it is projected, float32 of shape (d,).
-    root
-        The divisor of the inputs themselves.
-    n_linear
-        How many of these there are.
-    sine
-        The polynomial, `SINE[X.dtype]`.
-    out
-        Filled; float64 of shape (n, 2 F + 1 + n_linear).
+    - X: Rows, float32 of shape (n, d).
+    - W: Frequencies in turns, float32 of shape (d, F).
+    - scales: What each input is multiplied by before it is projected, float32 of shape (d,).
+    - root: The divisor of the inputs themselves.
+    - n_linear: How many of these there are.
+    - sine: The polynomial, `SINE[X.dtype]`.
+    - out: Filled; float64 of shape (n, 2 F + 1 + n_linear).
     """
     F = W.shape[1]
     turns = np.empty(F, X.dtype)
@@ -319,3 +299,100 @@ def largest_eigenvalue(A: Array) -> Any:
             return norm
         value = norm
     return value
+
+
+#: Records that go through everything before the next ones do: their columns stay in the second-level cache.
+BLOCK = 64
+
+
+class Scaling(NamedTuple):
+    """Moments of the inputs, as `scale` has them, and whether numbers are scaled by them or clipped only."""
+
+    standardize: bool
+    limit: float
+    is_number: Array
+    moments: Array
+
+
+class FeatureMap(NamedTuple):
+    """How scaled inputs become columns, as `adaptive_columns` has it."""
+
+    W: Array
+    scales: Array
+    root: float
+    n_linear: int
+    sine: Array
+
+
+@jit
+def arrive(
+    values: Array,
+    extras: Array,
+    learned: Array,
+    scaling: Scaling,
+    feature_map: FeatureMap,
+    X: Array,
+    Phi: Array,
+) -> None:
+    """Scale rows and make columns of them.
+
+    - values: Inputs as they came, float64 of shape (n, d); NaN where not observed.
+    - extras: Inputs met in these records only, as they enter the features, float64 of shape (n, e).
+    - learned: Bool of shape (n,): which rows stay in the moments.
+    - scaling, feature_map: The moments are updated.
+    - X: Filled: the rows scaled, float32 of shape (n, d + e).
+    - Phi: Filled: columns, float64 of shape (n, D).
+    """
+    n, d = values.shape
+    scale(
+        values,
+        learned,
+        scaling.standardize,
+        scaling.limit,
+        scaling.is_number,
+        scaling.moments,
+        0,
+        X,
+    )
+    for r in range(n):
+        for j in range(extras.shape[1]):
+            X[r, d + j] = extras[r, j]
+    adaptive_columns(
+        X, feature_map.W, feature_map.scales, feature_map.root, feature_map.n_linear, feature_map.sine, Phi
+    )
+
+
+@jit
+def slopes(
+    phi: Array, coefficients: Array, W: Array, scales: Array, root: float, n_linear: int, along: Array, out: Array
+) -> None:
+    """df / dx_j of f(x) = coefficients . columns(x), at one record.
+
+    - phi: The record's columns, float64 of shape (D,).
+    - coefficients: Shape (D,).
+    - W, scales, root, n_linear: As `adaptive_columns` has them; W float64 of shape (d, F).
+    - along: Room, shape (F,).
+    - out: Filled, shape (d,).
+    """
+    d, F = W.shape
+    for i in range(F):
+        along[i] = coefficients[F + i] * phi[i] - coefficients[i] * phi[F + i]
+    for j in range(d):
+        out[j] = 2.0 * math.pi * scales[j] * dot(along, W[j])
+    for j in range(n_linear):
+        out[j] += coefficients[2 * F + 1 + j] / root
+
+
+@jit
+def squared_slopes(
+    Phi: Array, coefficients: Array, W: Array, scales: Array, root: float, n_linear: int, out: Array
+) -> None:
+    """Squared slopes, (d,), summed over records with columns (n, D) and outputs with coefficients (K, D)."""
+    d, F = W.shape
+    along, slope = np.empty(F), np.empty(d)
+    out[:] = 0.0
+    for r in range(Phi.shape[0]):
+        for k in range(coefficients.shape[0]):
+            slopes(Phi[r], coefficients[k], W, scales, root, n_linear, along, slope)
+            for j in range(d):
+                out[j] += slope[j] ** 2

@@ -1,28 +1,81 @@
-"""A segment of classified records through all experts and their mixture: each predicts before it learns."""
+"""A segment of classified records through all experts and their mixture: each predicts before it learns.
 
-from typing import Any
+The transition expert counts how often one class followed another, discounted record by record.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from streamkernel.compute.experts import (
     DISCOUNT,
-    Heads,
-    Linear,
-    Mixture,
     count_loss,
     hedge_weights,
+    learn_labels,
+    log_ratios,
+    named_parts,
     predict_experts,
+    softmax_into,
+    stack_labels,
     step_temperature,
     update_heads,
 )
 from streamkernel.compute.jit import Array, jit, jit_long
-from streamkernel.compute.memory import MANY, Ring, neighbors_of_label, remember
+from streamkernel.compute.memory import MANY, neighbors_of_label, remember
 from streamkernel.compute.recursive import learn_newton
-from streamkernel.compute.softmax import softmax_into
-from streamkernel.compute.stacking import Stacking, learn_labels, log_ratios, stack_labels
-from streamkernel.compute.transition import Transitions, learn_transition, predict_transition
-from streamkernel.compute.tree_schedule import learn_trees
-from streamkernel.compute.trees import Forest, predict_trees
+from streamkernel.compute.tree_growth import learn_trees
+from streamkernel.compute.trees import predict_trees
+
+#: What is left of a count after one more record.
+DECAY = 0.995
+#: Records of weight 1 that a row counts as before its first, alike of all classes.
+PRIOR_COUNT = 0.1
+#: Where the unit is made 1 again.
+LARGEST_UNIT = 1e100
+
+
+class Transitions(NamedTuple):
+    """A discounted transition matrix of the first B classes.
+
+    - counts: Of class k after class b, in units, float64 of shape (B, B).
+    - unit: The count of a record that comes now, from 1 up: it grows by 1 / `DECAY` a record, instead of the counts
+      shrinking; float64 of shape (1,).
+    """
+
+    counts: Array
+    unit: Array
+
+
+@jit
+def predict_transition(transitions: Transitions, before: int, p: Array) -> None:
+    """The distribution of the class that follows `before` into p, (K,); alike where that is -1 or past the matrix."""
+    counts = transitions.counts
+    K, B = p.shape[0], counts.shape[0]
+    total = PRIOR_COUNT * transitions.unit[0]
+    for k in range(K):
+        p[k] = total / K
+    if 0 <= before < B:
+        for k in range(B):
+            p[k] += counts[before, k]
+            total += counts[before, k]
+    for k in range(K):
+        p[k] /= total
+
+
+@jit
+def learn_transition(transitions: Transitions, before: int, label: int, weight: float) -> None:
+    """One more record of class `label` after one of class `before`; either may be past the matrix, or the latter -1."""
+    counts, unit = transitions.counts, transitions.unit
+    B = counts.shape[0]
+    unit[0] /= DECAY
+    if unit[0] > LARGEST_UNIT:
+        for b in range(B):
+            for k in range(B):
+                counts[b, k] /= unit[0]
+        unit[0] = 1.0
+    if 0 <= before < B and label < B:
+        counts[before, label] += weight * unit[0]
+
 
 #: How much of an expert's distribution is uniform: when its loss is taken, and in the trees' at once.
 SMOOTHING = 0.001
@@ -58,54 +111,28 @@ def pass_labels(
     values: Array,
     labels: Array,
     sample_weights: Array,
-    heads_parts: tuple[Any, ...],
-    linear_parts: tuple[Any, ...],
-    forest_parts: tuple[Any, ...],
-    memory_parts: tuple[Any, ...],
-    mixture_parts: tuple[Any, ...],
-    stacks_parts: tuple[Any, ...],
+    experts_parts: tuple[Any, ...],
     scores_parts: tuple[Any, ...],
     past: Array,
     out: Array,
 ) -> None:
     """Predict, then learn, classified records.
 
-    Parameters
-    ----------
-    Phi
-        Columns of the records, float64 of shape (n, D).
-    X
-        Their inputs scaled, float32 of shape (n, d) at least.
-    values
-        Their inputs as they came, float64 of shape (n, d); NaN where not observed.
-    labels
-        Classes, int64 of shape (n,); -1 is predicted and changes nothing.
-    sample_weights
-        float64 of shape (n,).
-    heads_parts, linear_parts
-        `Heads`, with a temperature each, and `Linear` experts, with none, as plain tuples; updated.
-    forest_parts
-        A `Forest` of T = 2 ensembles of trees, or none: one learns the classes, one what the mixture of heads and
-        linear experts leaves over; updated.
-    memory_parts
-        A `Ring`; updated.
-    mixture_parts
-        A `Mixture` of H + E + T + M + G experts: heads, linear experts, trees, neighbors, transitions; then the 1 + S
-        of the last mixture, of all these mixed and of the stacks. None of its own losses counts as more than `WORST` in
-        its block; updated.
-    stacks_parts
-        `Stacking` of these experts; updated.
-    scores_parts
-        log tau of each head, shape (H,), and `Transitions`; updated.
-    past
-        The classes before, int64 of shape (n, G), -1 where not known; G = 1 with an expert of transitions, else 0.
-    out
-        Filled: the mixture's probabilities, float64 of shape (n, K).
+    - Phi: Columns of the records, float64 of shape (n, D).
+    - X: Their inputs scaled, float32 of shape (n, d) at least.
+    - values: Their inputs as they came, float64 of shape (n, d); NaN where not observed.
+    - labels: Classes, int64 of shape (n,); -1 is predicted and changes nothing.
+    - sample_weights: float64 of shape (n,).
+    - experts_parts: As `named_parts` has them; updated. Heads have a temperature each, linear experts none. Of T = 2
+      ensembles of trees, if there are any, one learns the classes, one what the mixture of heads and linear experts
+      leaves over. The mixture is of H + E + T + M + G experts: heads, linear experts, trees, neighbors, transitions;
+      then the 1 + S of the last mixture, of all these mixed and of the stacks. None of its own losses counts as more
+      than `WORST` in its block.
+    - scores_parts: log tau of each head, shape (H,), and `Transitions`; updated.
+    - past: The classes before, int64 of shape (n, G), -1 where not known; G = 1 with an expert of transitions, else 0.
+    - out: Filled: the mixture's probabilities, float64 of shape (n, K).
     """
-    # Named by the caller they would make each call from Python slower.
-    heads, linear = Heads(*heads_parts), Linear(*linear_parts)
-    forest, memory, mixture = Forest(*forest_parts), Ring(*memory_parts), Mixture(*mixture_parts)
-    stacks = Stacking(*stacks_parts)
+    heads, linear, forest, memory, mixture, stacks = named_parts(experts_parts)
     H, K, D = heads.W.shape
     E, _, L = linear.W.shape
     log_temperatures, transitions = scores_parts[0], Transitions(scores_parts[1], scores_parts[2])

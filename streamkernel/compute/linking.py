@@ -116,13 +116,9 @@ def linking() -> Iterator[None]:
 def link_calls_of(dispatcher: Any, make_inner: Callable[[], Any]) -> None:
     """Let compiled code that calls a function link it in.
 
-    Parameters
-    ----------
-    dispatcher
-        The function as Python calls it.
-    make_inner
-        Makes another dispatcher of the same function, which nobody calls; once something is compiled that calls it.
-
+    - dispatcher: The function as Python calls it.
+    - make_inner: Makes another dispatcher of the same function, which nobody calls; once something is compiled that
+      calls it.
     """
     compiled: dict[tuple[Any, ...], Any] = {}
     numbas_template, numbas_overload = dispatcher.get_call_template, dispatcher.get_overload

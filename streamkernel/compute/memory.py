@@ -49,27 +49,17 @@ _COMPARED = 64
 class Ring(NamedTuple):
     """A ring of the last W records, and the last search in it.
 
-    Attributes
-    ----------
-    rows
-        Scaled inputs, float32 of shape (d, W).
-    targets, weights, residuals
-        float64 of shape (W,); a residual is what the smooth mixture left over when the record came.
-    seen
-        How many records came, int64 of shape (1,).
-    scales
-        The metric, float32 of shape (d,).
-    span
-        How many of the last records are the long memory, int64 of shape (1,); 0 for no experts.
-    distances
-        Room for squared distances, float32 of shape (W,).
-    places, nearest
-        Of the last search, in the short, the medium and the long memory: the records found, nearest first, the newest
-        first of those as near, int64 of shape (3, MANY), and their squared distances, float32.
-    asked, answered
-        The scaled inputs that the last search was for, float32 of shape (d,), and after how many records, int64 of
-        shape (1,); -1 for none.
-
+    - rows: Scaled inputs, float32 of shape (d, W).
+    - targets, weights, residuals: float64 of shape (W,); a residual is what the smooth mixture left over when the
+      record came.
+    - seen: How many records came, int64 of shape (1,).
+    - scales: The metric, float32 of shape (d,).
+    - span: How many of the last records are the long memory, int64 of shape (1,); 0 for no experts.
+    - distances: Room for squared distances, float32 of shape (W,).
+    - places, nearest: Of the last search, in the short, the medium and the long memory: the records found, nearest
+      first, the newest first of those as near, int64 of shape (3, MANY), and their squared distances, float32.
+    - asked, answered: The scaled inputs that the last search was for, float32 of shape (d,), and after how many
+      records, int64 of shape (1,); -1 for none.
     """
 
     rows: Array
@@ -102,19 +92,11 @@ def remember(memory: Ring, x: Array, target: float, weight: float, residual: flo
 def squared_distances(rows: Array, scales: Array, x: Array, first: int, stop: int, out: Array) -> None:
     """Squared distances of x from the records [first, stop); inputs are summed in order.
 
-    Parameters
-    ----------
-    rows
-        Scaled inputs of records, float32 of shape (d, W).
-    scales
-        The metric, float32 of shape (d,).
-    x
-        d inputs, float32, or more: no record had those past d, and they are scaled by 1.
-    first, stop
-        Places in the ring.
-    out
-        Filled at these places, float32 of shape (W,).
-
+    - rows: Scaled inputs of records, float32 of shape (d, W).
+    - scales: The metric, float32 of shape (d,).
+    - x: d inputs, float32, or more: no record had those past d, and they are scaled by 1.
+    - first, stop: Places in the ring.
+    - out: Filled at these places, float32 of shape (W,).
     """
     d = rows.shape[0]
     for start in range(first, stop, TILE):
@@ -138,17 +120,11 @@ def squared_distances(rows: Array, scales: Array, x: Array, first: int, stop: in
 def insert_nearest(distances: Array, first: int, stop: int, places: Array, nearest: Array, found: int) -> Any:
     """Take the nearest of the records [first, stop), the last first, into those found so far; returns their number.
 
-    Parameters
-    ----------
-    distances
-        Squared, float32 of shape (W,).
-    first, stop
-        Places in the ring; the records are older than those searched before, and the older the lower their place.
-    places, nearest
-        Of shape (k,); updated. A record goes after those as near, for they are newer.
-    found
-        How many there are.
-
+    - distances: Squared, float32 of shape (W,).
+    - first, stop: Places in the ring; the records are older than those searched before, and the older the lower their
+      place.
+    - places, nearest: Of shape (k,); updated. A record goes after those as near, for they are newer.
+    - found: How many there are.
     """
     k = places.shape[0]
     while stop > first:
@@ -180,13 +156,8 @@ def insert_nearest(distances: Array, first: int, stop: int, places: Array, neare
 def search(memory: Ring, x: Array) -> None:
     """Find the nearest records in each of the memories, unless that was the last search.
 
-    Parameters
-    ----------
-    memory
-        `places`, `nearest` and what was asked are updated.
-    x
-        Scaled inputs, float32 of shape (d,) or more.
-
+    - memory: `places`, `nearest` and what was asked are updated.
+    - x: Scaled inputs, float32 of shape (d,) or more.
     """
     d, W = memory.rows.shape
     seen = memory.seen[0]
@@ -268,21 +239,12 @@ def median_residual(memory: Ring, s: int, n: int, ordered: Array) -> Any:
 def neighbors_of_number(memory: Ring, x: Array, smooth: float, moments: Array, room: Array, out: Array) -> None:
     """What the nearest records say of a record with a number for a target.
 
-    Parameters
-    ----------
-    memory
-        Searched.
-    x
-        The record's scaled inputs, float32.
-    smooth
-        The smooth mixture's prediction.
-    moments
-        Of the targets, shape (8,).
-    room
-        Of shape (MANY,), float64.
-    out
-        Filled, as `NUMBER_EXPERTS` are: means of targets, or `smooth` corrected by residuals.
-
+    - memory: Searched.
+    - x: The record's scaled inputs, float32.
+    - smooth: The smooth mixture's prediction.
+    - moments: Of the targets, shape (8,).
+    - room: Of shape (MANY,), float64.
+    - out: Filled, as `NUMBER_EXPERTS` are: means of targets, or `smooth` corrected by residuals.
     """
     search(memory, x)
     there = min(memory.seen[0], memory.span[0])
@@ -313,17 +275,10 @@ def vote(memory: Ring, s: int, n: int, weights: Array, out: Array) -> None:
 def neighbors_of_label(memory: Ring, x: Array, room: Array, out: Array) -> None:
     """What the nearest records say of a record with a class.
 
-    Parameters
-    ----------
-    memory
-        Searched.
-    x
-        The record's scaled inputs, float32.
-    room
-        Of shape (MANY,), float64.
-    out
-        Filled, as `LABEL_EXPERTS` are: distributions, of shape (5 or more, K).
-
+    - memory: Searched.
+    - x: The record's scaled inputs, float32.
+    - room: Of shape (MANY,), float64.
+    - out: Filled, as `LABEL_EXPERTS` are: distributions, of shape (5 or more, K).
     """
     search(memory, x)
     there = min(memory.seen[0], memory.span[0])

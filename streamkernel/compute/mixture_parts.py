@@ -1,4 +1,4 @@
-"""What the mixture of a growing machine is made of: its heads, features, state, losses, and linear expert."""
+"""What the mixture of a growing machine is made of: heads, features, state, losses, linear expert, its check (9)."""
 
 from typing import Any, NamedTuple
 
@@ -38,17 +38,10 @@ LARGEST_GRADIENT, MARGIN = range(2)
 class MixtureMap(NamedTuple):
     """How scaled inputs become features.
 
-    Attributes
-    ----------
-    W
-        Frequencies in turns, float32 of shape (at least the most blocks, d + e, F).
-    root
-        The divisor of the inputs themselves.
-    n_linear
-        How many of these are features.
-    norm
-        The factor of cosines and sines.
-
+    - W: Frequencies in turns, float32 of shape (at least the most blocks, d + e, F).
+    - root: The divisor of the inputs themselves.
+    - n_linear: How many of these are features.
+    - norm: The factor of cosines and sines.
     """
 
     W: Array
@@ -60,37 +53,24 @@ class MixtureMap(NamedTuple):
 class MixtureParts(NamedTuple):
     """What a mixture of C outputs has learned.
 
-    Attributes
-    ----------
-    coefficients
-        Float32 of shape (C, HEADS, room): of the constant and the L inputs up to a whole tile, then the blocks.
-        Room is a multiple of `TILE`.
-    gains
-        Of the features for each target, float32 of shape (T, room). An output has those of its target.
-    linear, squares
-        The weights of the linear expert, and the sums of its squared gradients, float64 of shape (C, 1 + L).
-    window
-        The features of the last records, float32 of shape (room / TILE, WINDOW, TILE). A record stays in its place.
-    gram
-        Their products with the gains of each target, float64 of shape (T, WINDOW, WINDOW).
-    targets, weights
-        Their targets and weights, float64 of shape (WINDOW, T) and (WINDOW,).
-    fitted
-        Their scores by the slow heads, float64 of shape (SLOW, WINDOW, C).
-    moves
-        What the fast heads have learned since the last step, float64 of shape (FAST, BATCH, C).
-    losses
-        Discounted losses of the heads and of the linear expert for each target, float64 of shape (T, HEADS + 1).
-    beta
-        The sum of the falling head's steps times mean gradients since a block was made, float64 of shape (blocks, C).
-    counts
-        int64: `N_RECORDS` learned, and `N_BLOCKS` in use.
-    checks
-        The largest gradient seen, and the margin of inequality (9) at the last step that made no block, float64.
-    phi
-        Room for the features of some records, and for these times the gains of each target, float32 of shape (1 + T,
-        BATCH, room). Past the features in use it is 0.
-
+    - coefficients: Float32 of shape (C, HEADS, room): of the constant and the L inputs up to a whole tile, then the
+      blocks. Room is a multiple of `TILE`.
+    - gains: Of the features for each target, float32 of shape (T, room). An output has those of its target.
+    - linear, squares: The weights of the linear expert, and the sums of its squared gradients, float64 of shape (C, 1 +
+      L).
+    - window: The features of the last records, float32 of shape (room / TILE, WINDOW, TILE). A record stays in its
+      place.
+    - gram: Their products with the gains of each target, float64 of shape (T, WINDOW, WINDOW).
+    - targets, weights: Their targets and weights, float64 of shape (WINDOW, T) and (WINDOW,).
+    - fitted: Their scores by the slow heads, float64 of shape (SLOW, WINDOW, C).
+    - moves: What the fast heads have learned since the last step, float64 of shape (FAST, BATCH, C).
+    - losses: Discounted losses of the heads and of the linear expert for each target, float64 of shape (T, HEADS + 1).
+    - beta: The sum of the falling head's steps times mean gradients since a block was made, float64 of shape (blocks,
+      C).
+    - counts: int64: `N_RECORDS` learned, and `N_BLOCKS` in use.
+    - checks: The largest gradient seen, and the margin of inequality (9) at the last step that made no block, float64.
+    - phi: Room for the features of some records, and for these times the gains of each target, float32 of shape (1 + T,
+      BATCH, room). Past the features in use it is 0.
     """
 
     coefficients: Array
@@ -125,16 +105,10 @@ def n_numbers(C: int, T: int, L: int, n_blocks: int) -> int:
 def parts_of(rows: Array, numbers: Array, counts: Array, C: int, T: int, L: int) -> MixtureParts:
     """The parts of a mixture, which lie in three arrays: each array of a compiled call costs its caller time.
 
-    Parameters
-    ----------
-    rows
-        Coefficients, gains, window and room, float32 of shape (`n_rows`, room).
-    numbers
-        The others but for the counts, float64 of shape (`n_numbers`,).
-    counts
-        The counts.
-    C, T, L
-        Outputs, numbers in a target, and inputs.
+    - rows: Coefficients, gains, window and room, float32 of shape (`n_rows`, room).
+    - numbers: The others but for the counts, float64 of shape (`n_numbers`,).
+    - counts: The counts.
+    - C, T, L: Outputs, numbers in a target, and inputs.
     """
     room, n_heads, n_all = rows.shape[1], C * HEADS, numbers.shape[0]
     first = n_heads + T
@@ -165,18 +139,11 @@ def parts_of(rows: Array, numbers: Array, counts: Array, C: int, T: int, L: int)
 def loss_residuals(kind: int, scores: Array, targets: Array, out: Array, losses: Array) -> None:
     """The derivatives of the losses over their Lipschitz constants.
 
-    Parameters
-    ----------
-    kind
-        `NUMBERS`, `LABELS` or `CLASSES`.
-    scores
-        Shape (n, C).
-    targets
-        Of each, or one for all, shape (n, T) or (1, T); NaN is a target that is not known.
-    out
-        Filled, shape (n, C).
-    losses
-        Filled with the loss of each target, shape (n, T), NaN where it is not known; or of shape (0, T).
+    - kind: `NUMBERS`, `LABELS` or `CLASSES`.
+    - scores: Shape (n, C).
+    - targets: Of each, or one for all, shape (n, T) or (1, T); NaN is a target that is not known.
+    - out: Filled, shape (n, C).
+    - losses: Filled with the loss of each target, shape (n, T), NaN where it is not known; or of shape (0, T).
     """
     C, with_losses = scores.shape[1], losses.shape[0] > 0
     for i in range(scores.shape[0]):
@@ -254,3 +221,13 @@ def predict_linear(weights: Array, x: Array) -> Any:
     for j in range(weights.shape[0] - 1):
         total += weights[1 + j] * min(max(np.float64(x[j]), -LINEAR_LIMIT), LINEAR_LIMIT)
     return total
+
+
+def margin_of(beta2: Any, b: Any, gbar2: Any, gamma: float, variance: float, step: Any) -> Any:
+    """By how much (9) holds at a step: its right side minus its left, of |beta|^2, <beta, gbar>, |gbar|^2."""
+    left = 2 * (beta2 - 2 * step * b + step**2 * gbar2) + 2 * step**2 * variance
+    return beta2 + gamma**2 * gbar2 - left
+
+
+#: The same, compiled.
+margin = jit(margin_of)

@@ -7,10 +7,8 @@ which share the traffic; the bits of each do not depend on its company.
 
 import numpy as np
 
-from streamkernel.compute.check import margin
 from streamkernel.compute.experts import hedge_weights
 from streamkernel.compute.features import LINEAR_LIMIT, SINE, cos_sin, observed, project_columns
-from streamkernel.compute.intrinsics import multiply_add, wide
 from streamkernel.compute.jit import Array, jit, jit_long
 from streamkernel.compute.mixture_parts import (
     CONSTANT,
@@ -34,6 +32,7 @@ from streamkernel.compute.mixture_parts import (
     any_known,
     learn_linear,
     loss_residuals,
+    margin,
     parts_of,
     predict_linear,
 )
@@ -51,6 +50,7 @@ from streamkernel.compute.projection import (
     whole_tiles,
     window_products,
 )
+from streamkernel.compute.vectors import multiply_add, wide
 
 _SINE = SINE[np.dtype("float32")]
 
@@ -114,18 +114,11 @@ def refresh_products(window: Array, n_tiles: int, gains: Array, rows: Array, gra
 def grow_mixture(mixture: MixtureParts, gamma: float, gradient: Array, F: int, most: int) -> None:
     """Make another block, unless inequality (9) holds of an old one, or there are `most`.
 
-    Parameters
-    ----------
-    mixture
-        Its betas, counts and checks are updated.
-    gamma
-        The falling head's step.
-    gradient
-        The mean of its gradients, shape (C,).
-    F
-        The features of a block.
-    most
-        The most blocks.
+    - mixture: Its betas, counts and checks are updated.
+    - gamma: The falling head's step.
+    - gradient: The mean of its gradients, shape (C,).
+    - F: The features of a block.
+    - most: The most blocks.
     """
     beta, n = mixture.beta, mixture.counts[N_BLOCKS]
     gbar2 = 0.0
@@ -223,25 +216,15 @@ def pass_mixture(
 ) -> None:
     """Predict, then learn, records.
 
-    Parameters
-    ----------
-    kind
-        `NUMBERS`, `LABELS` or `CLASSES`.
-    X
-        Scaled records, float32 of shape (n, d + e).
-    targets
-        Standardized numbers or labels that are 1 or 0, (n, C), or the class, (n, 1), float64. NaN is not known. A
-        record without a known target is predicted only.
-    weights
-        Float64 of shape (n,); a record with 0 is predicted only.
-    W, root, n_linear, norm
-        The fields of `MixtureMap`. A tuple of them would make each call slower.
-    rows, numbers, counts
-        The mixture, as `parts_of` has it; updated.
-    most_blocks
-        The most blocks.
-    out
-        Filled: the scores of the mixture, float64 of shape (n, C).
+    - kind: `NUMBERS`, `LABELS` or `CLASSES`.
+    - X: Scaled records, float32 of shape (n, d + e).
+    - targets: Standardized numbers or labels that are 1 or 0, (n, C), or the class, (n, 1), float64. NaN is not known.
+      A record without a known target is predicted only.
+    - weights: Float64 of shape (n,); a record with 0 is predicted only.
+    - W, root, n_linear, norm: The fields of `MixtureMap`. A tuple of them would make each call slower.
+    - rows, numbers, counts: The mixture, as `parts_of` has it; updated.
+    - most_blocks: The most blocks.
+    - out: Filled: the scores of the mixture, float64 of shape (n, C).
     """
     wide()
     C, T, F, L = out.shape[1], targets.shape[1], W.shape[2], n_linear

@@ -24,14 +24,9 @@ LARGEST = 1e100
 class Guard(NamedTuple):
     """What is far, and what becomes of it.
 
-    Attributes
-    ----------
-    far
-        Deviations from the mean past which a value is far.
-    counts_as
-        Deviations from the mean that a far value counts as.
-    narrower
-        A block's moments replace those of all values where its deviation is smaller by this.
+    - far: Deviations from the mean past which a value is far.
+    - counts_as: Deviations from the mean that a far value counts as.
+    - narrower: A block's moments replace those of all values where its deviation is smaller by this.
     """
 
     far: float
@@ -200,21 +195,13 @@ def near(moments: Array, y: float) -> Any:
 def scale_rows(raw: Array, learn: Array, is_number: Array, moments: Array, limit: float, out: Array) -> None:
     """Scale rows one after the other by the moments that include each of them.
 
-    Parameters
-    ----------
-    raw
-        The values, float64 of shape (n, d); NaN where the input was not observed.
-    learn
-        Bool of shape (n,): whether the row stays in the moments. The others are scaled by the moments they would have
-        led to, which are then forgotten.
-    is_number
-        Bool of shape (d,): false for indicators, which are passed on as they are, and counted in `SEEN`.
-    moments
-        float64 of shape (d, 8); updated.
-    limit
-        Scaled values are clipped to +-limit.
-    out
-        Filled; shape (n, d). Not observed is 0, the mean.
+    - raw: The values, float64 of shape (n, d); NaN where the input was not observed.
+    - learn: Bool of shape (n,): whether the row stays in the moments. The others are scaled by the moments they would
+      have led to, which are then forgotten.
+    - is_number: Bool of shape (d,): false for indicators, which are passed on as they are, and counted in `SEEN`.
+    - moments: float64 of shape (d, 8); updated.
+    - limit: Scaled values are clipped to +-limit.
+    - out: Filled; shape (n, d). Not observed is 0, the mean.
     """
     for r in range(raw.shape[0]):
         for j in range(raw.shape[1]):
@@ -316,16 +303,10 @@ def take_target(moments: Array, y: float) -> Any:
 def standardize(y: Array, moments: Array, out: Array, before: Array) -> None:
     """Standardize numbers one after the other by the moments that include each of them.
 
-    Parameters
-    ----------
-    y
-        The numbers, float64 of shape (n,); NaN is passed over.
-    moments
-        float64 of shape (8,); updated.
-    out
-        Filled, NaN where y is; float64 of shape (n,).
-    before
-        Filled: mean and deviation before each, float64 of shape (n, 2).
+    - y: The numbers, float64 of shape (n,); NaN is passed over.
+    - moments: float64 of shape (8,); updated.
+    - out: Filled, NaN where y is; float64 of shape (n,).
+    - before: Filled: mean and deviation before each, float64 of shape (n, 2).
     """
     for i in range(y.shape[0]):
         before[i, 0] = moments[MEAN]

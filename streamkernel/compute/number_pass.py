@@ -1,4 +1,9 @@
-"""A segment of records with numbers for targets through all experts and their mixture."""
+"""A segment of records with numbers for targets through all experts and their mixture.
+
+What is known of the targets: their scale of asinh, the shift to a median, and the last errors. The scale asinh(y / c),
+c the usual magnitude, is linear about 0 and logarithmic far from it. Heads that learn targets on it minimize large
+targets' relative errors, so that a few very large ones do not decide.
+"""
 
 from typing import Any, NamedTuple
 
@@ -6,31 +11,138 @@ import numpy as np
 
 from streamkernel.compute.experts import (
     DISCOUNT,
-    Heads,
-    Linear,
-    Mixture,
+    beside,
     count_loss,
     hedge_weights,
+    learn_numbers,
+    named_parts,
     predict_experts,
+    stack_numbers,
     update_heads,
 )
 from streamkernel.compute.jit import Array, jit, jit_long
-from streamkernel.compute.memory import MANY, Ring, neighbors_of_number, remember
+from streamkernel.compute.memory import MANY, neighbors_of_number, remember
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
-from streamkernel.compute.number_targets import (
-    AsinhStatistics,
-    at_median,
-    follow_median,
-    forget_asinh,
-    from_asinh,
-    keep_magnitude,
-    keep_residual,
-    take_asinh,
-)
 from streamkernel.compute.recursive import dot, learn_least_squares
-from streamkernel.compute.stacking import Stacking, beside, learn_numbers, stack_numbers
-from streamkernel.compute.tree_schedule import learn_trees
-from streamkernel.compute.trees import Forest, predict_trees
+from streamkernel.compute.tree_growth import learn_trees
+from streamkernel.compute.trees import predict_trees
+
+#: This many targets other than 0 fix the magnitude; from then on it does not change.
+MAGNITUDES = 128
+#: Smaller magnitudes count as this: quotients of targets by them would overflow.
+LEAST_MAGNITUDE = 1e-200
+#: The least and the greatest target, first and second of a range.
+LOW, HIGH = range(2)
+
+
+class AsinhStatistics(NamedTuple):
+    """What is known of targets on the scale of asinh, since heads began to learn them.
+
+    - moments: Moments of the targets on that scale, float64 of shape (8,).
+    - magnitudes: How many of the first targets other than 0 are kept, at most `MAGNITUDES`, then their absolute values,
+      sorted, and zeros; float64 of shape (1 + `MAGNITUDES`,).
+    - bounds: `LOW` and `HIGH`; both 0 at first.
+    """
+
+    moments: Array
+    magnitudes: Array
+    bounds: Array
+
+
+@jit
+def magnitude_of(magnitudes: Array) -> Any:
+    """c: the median of the magnitudes, of an even number the upper one; 1 before there are any."""
+    n = np.int64(magnitudes[0])
+    return max(magnitudes[1 + n // 2], LEAST_MAGNITUDE) if n else 1.0
+
+
+@jit
+def keep_magnitude(magnitudes: Array, y: float) -> None:
+    """Keep one more target's magnitude, if it is not 0 and there is room."""
+    n, size = np.int64(magnitudes[0]), abs(y)
+    if size == 0 or n == MAGNITUDES:
+        return
+    place = n + 1
+    while place > 1 and magnitudes[place - 1] > size:
+        magnitudes[place] = magnitudes[place - 1]
+        place -= 1
+    magnitudes[place] = size
+    magnitudes[0] = n + 1.0
+
+
+@jit
+def from_asinh(asinh: AsinhStatistics, score: float, margin: float) -> Any:
+    """The target that a head's score means; no farther than `margin` from all that were learned."""
+    c = magnitude_of(asinh.magnitudes)
+    # Where sinh overflows, it is infinite, and bounded as well.
+    y = c * np.sinh(asinh.moments[MEAN] + deviation(asinh.moments) * score)
+    return min(max(y, asinh.bounds[LOW] - margin), asinh.bounds[HIGH] + margin)
+
+
+@jit
+def take_asinh(asinh: AsinhStatistics, y: float) -> Any:
+    """Take a target; returns it on the scale of asinh, as the moments that include it standardize it."""
+    if asinh.moments[0] == 0:
+        asinh.bounds[LOW] = asinh.bounds[HIGH] = y
+    asinh.bounds[LOW], asinh.bounds[HIGH] = min(asinh.bounds[LOW], y), max(asinh.bounds[HIGH], y)
+    return take_target(asinh.moments, np.arcsinh(y / magnitude_of(asinh.magnitudes)))[0]
+
+
+@jit
+def forget_asinh(asinh: AsinhStatistics) -> None:
+    """Reset the statistics."""
+    asinh.moments[:] = 0.0
+    asinh.magnitudes[:] = 0.0
+    asinh.bounds[:] = 0.0
+
+
+@jit
+def take_all_asinh(targets: Array, sample_weights: Array, asinh: AsinhStatistics, out: Array) -> None:
+    """Take targets one after the other, (n,), as `take_asinh` gives them into (n,); none of a weight of 0."""
+    for r in range(targets.shape[0]):
+        out[r] = take_asinh(asinh, targets[r]) if sample_weights[r] > 0 else 0.0
+
+
+#: The numbers kept: the shift, the mean absolute error, and the discounted losses without the shift and with it.
+SHIFT, SPREAD, PLAIN, SHIFTED = range(4)
+MEDIAN_SIZE = 4
+#: A step of the shift, in mean absolute errors, and how fast these are forgotten.
+STEP = 0.01
+FORGET = 0.01
+#: Discount and learning rate of the losses: whether errors are skewed shows slowly.
+MEDIAN_DISCOUNT = 0.998
+MEDIAN_ETA = 2.0
+
+
+@jit
+def at_median(median: Array, prediction: float) -> Any:
+    """A prediction moved by the shift, the more the better that did."""
+    return prediction + median[SHIFT] / (1.0 + np.exp(MEDIAN_ETA * (median[SHIFTED] - median[PLAIN])))
+
+
+@jit
+def follow_median(median: Array, error: float, unit: float, worst: float) -> None:
+    """Learn the error of a prediction without the shift; no loss, in units, counts as more than `worst`."""
+    shifted = error - median[SHIFT]
+    plain, other = min(abs(error) / unit, worst), min(abs(shifted) / unit, worst)
+    mean = (plain + other) / 2.0 + 0.05
+    median[PLAIN] = MEDIAN_DISCOUNT * median[PLAIN] + 0.4 * plain / mean
+    median[SHIFTED] = MEDIAN_DISCOUNT * median[SHIFTED] + 0.4 * other / mean
+    median[SPREAD] += FORGET * (abs(error) - median[SPREAD])
+    median[SHIFT] += STEP * median[SPREAD] * np.sign(shifted)
+
+
+#: How many are kept.
+RESIDUALS = 500
+
+
+@jit
+def keep_residual(residuals: Array, error: float) -> None:
+    """Keep one more, the oldest making room: how many there have been, then a ring of `RESIDUALS`."""
+    n = np.int64(residuals[0])
+    residuals[1 + n % RESIDUALS] = error
+    residuals[0] = n + 1.0
+
 
 #: No squared error counts as more than this many variances of the target, so that one record does not decide.
 WORST = 4.0
@@ -43,24 +155,16 @@ PREDICTION, DEVIATION, VARIANCE = range(3)
 class TargetStatistics(NamedTuple):
     """Running statistics of the targets and of the errors.
 
-    Attributes
-    ----------
-    moments, linear_moments
-        Moments of the targets that the heads, and the linear experts, have learned, float64 of shape (8,). Where the
-        latter are replaced, levels, trees and squared errors start over: what they have learned is of another size.
-    levels
-        The level of the last errors of heads and linear experts mixed, and of that when the trees have corrected it,
-        shape (1 + T,): an expert each.
-    squared_errors
-        The mixture's squared errors and their number, both discounted, float64 of shape (2,).
-    residuals
-        How many errors of the mixture there have been, and the last of them, as `keep_residual` has them.
-    asinh
-        An `AsinhStatistics`, as a plain tuple: what the heads have learned of the targets on the scale of asinh.
-    median
-        What `follow_median` keeps, (4,), or (0,) where the mean is predicted. For a median the experts' losses are
-        absolute errors, in deviations of the target, and their mixture is shifted; for a mean they are squared ones.
-
+    - moments, linear_moments: Moments of the targets that the heads, and the linear experts, have learned, float64 of
+      shape (8,). Where the latter are replaced, levels, trees and squared errors start over: what they have learned is
+      of another size.
+    - levels: The level of the last errors of heads and linear experts mixed, and of that when the trees have corrected
+      it, shape (1 + T,): an expert each.
+    - squared_errors: The mixture's squared errors and their number, both discounted, float64 of shape (2,).
+    - residuals: How many errors of the mixture there have been, and the last of them, as `keep_residual` has them.
+    - asinh: An `AsinhStatistics`, as a plain tuple: what the heads have learned of the targets on the scale of asinh.
+    - median: What `follow_median` keeps, (4,), or (0,) where the mean is predicted. For a median the experts' losses
+      are absolute errors, in deviations of the target, and their mixture is shifted; for a mean they are squared ones.
     """
 
     moments: Array
@@ -86,54 +190,30 @@ def pass_numbers(
     values: Array,
     targets: Array,
     sample_weights: Array,
-    heads_parts: tuple[Any, ...],
-    linear_parts: tuple[Any, ...],
-    forest_parts: tuple[Any, ...],
-    memory_parts: tuple[Any, ...],
-    mixture_parts: tuple[Any, ...],
-    stacks_parts: tuple[Any, ...],
+    experts_parts: tuple[Any, ...],
     statistics_parts: tuple[Any, ...],
     past: Array,
     out: Array,
 ) -> None:
     """Predict, then learn, records with numbers for targets.
 
-    Parameters
-    ----------
-    Phi, X, values
-        Columns of the records, float64 of shape (n, D), their inputs scaled, float32 of shape (n, d) at least, and as
-        they came, (n, d); NaN where not observed.
-    targets
-        float64 of shape (n,); NaN is predicted and changes nothing.
-    sample_weights
-        float64 of shape (n,).
-    heads_parts, linear_parts
-        `Heads` of two outputs, the target and it on the scale of asinh, and `Linear` experts of one, as plain tuples;
-        updated.
-    forest_parts
-        A `Forest` of T = 1 ensemble of trees, or none, on what heads and linear experts leave over; updated.
-    memory_parts
-        A `Ring`; updated.
-    mixture_parts
-        A `Mixture` of H + E + H + T + M + 1 + T experts: heads, linear experts, heads' second outputs, trees,
-        neighbors, levels; then the 1 + G + S of the last mixture. Its own losses are squared errors in variances of
-        the target, and none counts as more than `WORST` in its block; updated.
-    stacks_parts
-        `Stacking` of these experts and, last, of the past; updated.
-    statistics_parts
-        `TargetStatistics`; updated, the moments before the residual is taken.
-    past
-        What is known of the target by its past: what a machine that sees it predicts, or the last one, float64 of shape
-        (n, G), G = 1 or 0. The last mixture is of all experts here mixed, of that, which as one among them would be
-        outweighed by their number, and of the stacks.
-    out
-        Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION`, which is NaN before the first target, and
-        `VARIANCE`, which is 0 before two targets differ.
+    - Phi, X, values: Columns of the records, float64 of shape (n, D), their inputs scaled, float32 of shape (n, d) at
+      least, and as they came, (n, d); NaN where not observed.
+    - targets: float64 of shape (n,); NaN is predicted and changes nothing.
+    - sample_weights: float64 of shape (n,).
+    - experts_parts: As `named_parts` has them; updated. Heads have two outputs, the target and it on the asinh scale,
+      linear experts one. T = 1 ensemble of trees, or none, learns what both leave over. The mixture is of H + E + H + T
+      + M + 1 + T experts: heads, linear experts, heads' second outputs, trees, neighbors, levels; then the 1 + G + S of
+      the last mixture. Its own losses are squared errors in variances of the target, and none counts as more than
+      `WORST` in its block. The stacks are of these experts and, last, of the past.
+    - statistics_parts: `TargetStatistics`; updated, the moments before the residual is taken.
+    - past: What is known of the target by its past: what a machine that sees it predicts, or the last one, float64 of
+      shape (n, G), G = 1 or 0. The last mixture is of all experts here mixed, of that, which as one among them would be
+      outweighed by their number, and of the stacks.
+    - out: Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION`, which is NaN before the first target, and
+      `VARIANCE`, which is 0 before two targets differ.
     """
-    # Named by the caller they would make each call from Python slower.
-    heads, linear = Heads(*heads_parts), Linear(*linear_parts)
-    forest, memory, mixture = Forest(*forest_parts), Ring(*memory_parts), Mixture(*mixture_parts)
-    stacks = Stacking(*stacks_parts)
+    heads, linear, forest, memory, mixture, stacks = named_parts(experts_parts)
     H, _, D = heads.W.shape
     E, _, L = linear.W.shape
     losses, prior, eta = mixture.losses, mixture.prior, mixture.eta

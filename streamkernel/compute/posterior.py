@@ -18,26 +18,15 @@ CENTER, INFORMATION = range(2)
 class Posterior(NamedTuple):
     """The posterior of the coefficients of D columns.
 
-    Attributes
-    ----------
-    P
-        (Phi^T Phi + rho I)^-1, float64 of shape (D, D), lower triangle, but for what is deferred.
-    W
-        The coefficients of the targets less their center, and those of targets that are all 1, which move the first
-        ones when the center moves; float64 of shape (2, D).
-    deferred
-        What P is deferred, as `symmetric_product` has it, float64 of shape (D + 2,).
-    moments
-        Of the targets, float64 of shape (8,).
-    sums
-        float64 of shape (2,): `CENTER` and `INFORMATION`.
-    rho
-        The ridge: the noise's variance over the prior's.
-    drift
-        Added to the diagonal of P after each record.
-    centers
-        Whether targets are taken less their running mean, and far ones drawn in.
-
+    - P: (Phi^T Phi + rho I)^-1, float64 of shape (D, D), lower triangle, but for what is deferred.
+    - W: The coefficients of the targets less their center, and those of targets that are all 1, which move the first
+      ones when the center moves; float64 of shape (2, D).
+    - deferred: What P is deferred, as `symmetric_product` has it, float64 of shape (D + 2,).
+    - moments: Of the targets, float64 of shape (8,).
+    - sums: float64 of shape (2,): `CENTER` and `INFORMATION`.
+    - rho: The ridge: the noise's variance over the prior's.
+    - drift: Added to the diagonal of P after each record.
+    - centers: Whether targets are taken less their running mean, and far ones drawn in.
     """
 
     P: Array
@@ -127,20 +116,12 @@ def _learn(posterior: Posterior, phi: Array, y: float, weight: float, left: floa
 def pass_posterior(Phi: Array, targets: Array, weights: Array, posterior_parts: tuple[Any, ...], out: Array) -> None:
     """Predict, then learn, records one after the other.
 
-    Parameters
-    ----------
-    Phi
-        Columns of the records, float64 of shape (n, D).
-    targets
-        float64 of shape (n,); NaN is predicted and changes nothing.
-    weights
-        float64 of shape (n,); a record of weight 0 changes nothing.
-    posterior_parts
-        A `Posterior`, as a plain tuple; updated.
-    out
-        Filled, float64 of shape (n, 4): `PREDICTION`, `VARIANCE`, `UNIT` and `UNIT_WITH`. Before two targets differ,
-        `UNIT` is 1 and `UNIT_WITH` is 0.
-
+    - Phi: Columns of the records, float64 of shape (n, D).
+    - targets: float64 of shape (n,); NaN is predicted and changes nothing.
+    - weights: float64 of shape (n,); a record of weight 0 changes nothing.
+    - posterior_parts: A `Posterior`, as a plain tuple; updated.
+    - out: Filled, float64 of shape (n, 4): `PREDICTION`, `VARIANCE`, `UNIT` and `UNIT_WITH`. Before two targets differ,
+      `UNIT` is 1 and `UNIT_WITH` is 0.
     """
     posterior = Posterior(*posterior_parts)
     v = np.empty(Phi.shape[1])

@@ -10,10 +10,10 @@ meets the data, as if rows and dual variables were both scaled by the root of th
 
 import numpy as np
 
-from streamkernel.compute.intrinsics import multiply_add, prefetch, wide
 from streamkernel.compute.jit import Array, jit, jit_long
 from streamkernel.compute.recursive import dot
 from streamkernel.compute.tiles import add_row, prefetch_part, prefetch_row, row_product, step_tile
+from streamkernel.compute.vectors import multiply_add, prefetch, wide
 from streamkernel.compute.window_losses import dual_update, soft_threshold
 
 #: Iterations before the one that reads a row, its memory is begun to be fetched.
@@ -34,27 +34,17 @@ def advance_factorized(
 ) -> None:
     """Run one iteration for each choice, O(d (m + q)) each, on data A = U V (Algorithm 2).
 
-    Parameters
-    ----------
-    kind
-        The loss.
-    records
-        y and weights, shape (n,) each.
-    elastic_net
-        l2 and l1.
-    steps
-        tau, sigma / n, n / m and theta + 1.
-    factors
-        U, V and the tiles of V. U has the shape (n, depth) and tiles (blocks, depth, width): each holds the columns of
-        one block. depth is d, and width the size of the largest block, rounded up to whole vectors; zeros fill them. V
-        has the shape (d, p) where columns are drawn again for every iteration, and gathered into the only tile; else
-        (d, 0).
-    choices
-        Of dual, then of primal coordinates.
-    dual
-        Updated: beta (n,), and u = U^T (weights beta) of as many numbers as a tile has rows.
-    primal
-        Updated: x, of shape (blocks, width of a tile), or (1, p) where columns are gathered; v = V x, and V xbar.
+    - kind: The loss.
+    - records: y and weights, shape (n,) each.
+    - elastic_net: l2 and l1.
+    - steps: tau, sigma / n, n / m and theta + 1.
+    - factors: U, V and the tiles of V. U has the shape (n, depth) and tiles (blocks, depth, width): each holds the
+      columns of one block. depth is d, and width the size of the largest block, rounded up to whole vectors; zeros fill
+      them. V has the shape (d, p) where columns are drawn again for every iteration, and gathered into the only tile;
+      else (d, 0).
+    - choices: Of dual, then of primal coordinates.
+    - dual: Updated: beta (n,), and u = U^T (weights beta) of as many numbers as a tile has rows.
+    - primal: Updated: x, of shape (blocks, width of a tile), or (1, p) where columns are gathered; v = V x, and V xbar.
     """
     wide()
     y, weights = records
@@ -157,16 +147,10 @@ def advance_rows(
 ) -> None:
     """Run one iteration for each choice, O(m p) each: Algorithm 1 with A^T ybar maintained.
 
-    Parameters
-    ----------
-    kind, records, elastic_net, steps, choices
-        As of `advance_factorized`.
-    A
-        Shape (n, p).
-    dual
-        Updated: beta (n,) and u = A^T (weights beta), shape (p,).
-    primal
-        Updated: x and xbar, shape (p,).
+    - kind, records, elastic_net, steps, choices: As of `advance_factorized`.
+    - A: Shape (n, p).
+    - dual: Updated: beta (n,) and u = A^T (weights beta), shape (p,).
+    - primal: Updated: x and xbar, shape (p,).
     """
     wide()
     y, weights = records
@@ -219,12 +203,8 @@ def advance_sparse(
 ) -> None:
     """Run one iteration for each choice, O(q and the entries of m rows) each: `advance_rows` of a CSR matrix.
 
-    Parameters
-    ----------
-    kind, records, elastic_net, steps, choices, dual, primal
-        As of `advance_rows`.
-    A
-        data, indices and indptr.
+    - kind, records, elastic_net, steps, choices, dual, primal: As of `advance_rows`.
+    - A: data, indices and indptr.
     """
     y, weights = records
     data, indices, indptr = A
@@ -275,16 +255,10 @@ def advance_columns(
 ) -> None:
     """Run one iteration for each choice, O(n q) each: Algorithm 1 with A xbar maintained.
 
-    Parameters
-    ----------
-    kind, records, elastic_net, steps, choices
-        As of `advance_factorized`.
-    A
-        A's transpose, shape (p, n).
-    dual
-        Updated: beta and weights beta, shape (n,).
-    primal
-        Updated: x (p,), h = A x and A xbar, shape (n,).
+    - kind, records, elastic_net, steps, choices: As of `advance_factorized`.
+    - A: A's transpose, shape (p, n).
+    - dual: Updated: beta and weights beta, shape (n,).
+    - primal: Updated: x (p,), h = A x and A xbar, shape (n,).
     """
     wide()
     y, weights = records

@@ -9,9 +9,9 @@ first-level cache, and is one array: a loop over more of them would not be vecto
 
 import numpy as np
 
-from streamkernel.compute.intrinsics import multiply_add, subtract_four, wide
 from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.lanes import DOT, add_four_dots
+from streamkernel.compute.vectors import multiply_add, subtract_four, wide
 
 #: Records that arrive at once, and those that a step fits.
 BATCH, WINDOW = 4, 16
@@ -57,18 +57,11 @@ def row_products(row: Array, n_tiles: int, window: Array, begin: int, end: int, 
 def window_products(rows: Array, n_tiles: int, window: Array, begin: int, end: int, out: Array) -> None:
     """The products of four rows with some records of a window, with the bits that `products` has.
 
-    Parameters
-    ----------
-    rows
-        Float32 of shape (BATCH, room).
-    n_tiles
-        The tiles in use.
-    window
-        Float32 of shape (at least n_tiles, WINDOW, TILE).
-    begin, end
-        The records.
-    out
-        Filled in these rows, float64 of shape (WINDOW, BATCH).
+    - rows: Float32 of shape (BATCH, room).
+    - n_tiles: The tiles in use.
+    - window: Float32 of shape (at least n_tiles, WINDOW, TILE).
+    - begin, end: The records.
+    - out: Filled in these rows, float64 of shape (WINDOW, BATCH).
     """
     for i in range(begin, end):
         for k in range(BATCH):
@@ -82,18 +75,11 @@ def window_products(rows: Array, n_tiles: int, window: Array, begin: int, end: i
 def subtract_window(window: Array, n_tiles: int, factors: Array, gains: Array, out: Array) -> None:
     """out_h -= gains sum_i factors_hi window_i, all rows of the window at once.
 
-    Parameters
-    ----------
-    window
-        As `window_products` has it.
-    n_tiles
-        The tiles in use.
-    factors
-        Float32 of shape (H, WINDOW).
-    gains
-        Float32 of shape (room,).
-    out
-        Float32 of shape (H, room); updated.
+    - window: As `window_products` has it.
+    - n_tiles: The tiles in use.
+    - factors: Float32 of shape (H, WINDOW).
+    - gains: Float32 of shape (room,).
+    - out: Float32 of shape (H, room); updated.
     """
     wide()
     for t in range(n_tiles):
@@ -151,18 +137,11 @@ def ridge_of(own: float, ridge: float, weight: float) -> float:
 def solve_records(gram: Array, ridges: tuple[float, ...], weights: Array, n: int, residuals: Array) -> None:
     """Replace the first n residuals of some heads by the solutions: four systems, side by side.
 
-    Parameters
-    ----------
-    gram
-        The products of records, float64 of shape (P, P).
-    ridges
-        lambda of each system; there may be more.
-    weights
-        Above 0, shape (P,).
-    n
-        The records that there are.
-    residuals
-        Float64 of shape (C, P, SYSTEMS).
+    - gram: The products of records, float64 of shape (P, P).
+    - ridges: lambda of each system; there may be more.
+    - weights: Above 0, shape (P,).
+    - n: The records that there are.
+    - residuals: Float64 of shape (C, P, SYSTEMS).
     """
     U, scales = np.empty((n, n, SYSTEMS)), np.empty((n, SYSTEMS))
     for i in range(n):

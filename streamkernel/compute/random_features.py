@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.features import cos_sin
-from streamkernel.compute.intrinsics import multiply_add, wide
 from streamkernel.compute.jit import Array, jit, jit_reduction
 from streamkernel.compute.laws import exp, log
+from streamkernel.compute.vectors import multiply_add, wide
 
 #: Features are cut here: sums of their squares over large mini-batches are finite in float32.
 LARGEST_FEATURE = 1e15
@@ -57,18 +57,11 @@ def logs(X: Array, c: float, out: Array) -> None:
 def homogeneous_waves(X: Array, signs: Array, turns: Array, sine: Array, out: Array) -> None:
     """sum_j r_j sqrt(x_j) (cos, sin)(omega log x_j): features of the additive homogeneous kernels.
 
-    Parameters
-    ----------
-    X
-        Rows of numbers from 0 up, shape (n, d); 0 contributes nothing.
-    signs
-        r, shape (d, m), of the dtype of X.
-    turns
-        omega / 2 pi, shape (m,), of the dtype of X.
-    sine
-        The polynomial, `features.SINE[X.dtype]`.
-    out
-        Filled; shape (n, 2 m): cosines, then sines.
+    - X: Rows of numbers from 0 up, shape (n, d); 0 contributes nothing.
+    - signs: r, shape (d, m), of the dtype of X.
+    - turns: omega / 2 pi, shape (m,), of the dtype of X.
+    - sine: The polynomial, `features.SINE[X.dtype]`.
+    - out: Filled; shape (n, 2 m): cosines, then sines.
     """
     wide()
     m = turns.shape[0]
@@ -105,16 +98,10 @@ def _dot(phi: Array, alpha: Array) -> Any:
 def add_parts(phi: Array, alpha: Array, first: int, scores: Array) -> None:
     """Add the products of features and their coefficients to the scores of rows.
 
-    Parameters
-    ----------
-    phi
-        Features, shape (n, P m): the first number of each draw, then the second of each.
-    alpha
-        Coefficients, shape (K, P, at least first + m).
-    first
-        The first draw.
-    scores
-        Added to, float64 of shape (n, K).
+    - phi: Features, shape (n, P m): the first number of each draw, then the second of each.
+    - alpha: Coefficients, shape (K, P, at least first + m).
+    - first: The first draw.
+    - scores: Added to, float64 of shape (n, K).
     """
     parts = alpha.shape[1]
     m = phi.shape[1] // parts

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.intrinsics import multiply_add
 from streamkernel.compute.jit import Array, jit, jit_reduction
 from streamkernel.compute.packed import packed_downdate, packed_product, place
+from streamkernel.compute.vectors import multiply_add
 
 #: What of a diagonal is rounding, in parts of its bound.
 _ROUNDING = 1e-14
@@ -31,19 +31,12 @@ def dot(a: Array, b: Array) -> Any:
 def symmetric_product(P: Array, deferred: Array | None, largest: float, x: Array, v: Array) -> None:
     """v = P x of a symmetric matrix, which first takes what it is deferred: one pass over its lower triangle.
 
-    Parameters
-    ----------
-    P
-        float64 of shape (D, D), lower triangle, its diagonal at or below `largest`; updated if anything is deferred.
-    deferred
-        Of shape (D + 2,): u, gain and q of the least squares record learned last. P -= gain u u^T is due, and then q on
-        the diagonal. Zeros, or None, where nothing is; None spares the writing.
-    largest
-        What the diagonal never exceeds.
-    x
-        Shape (D,).
-    v
-        Filled, shape (D,).
+    - P: float64 of shape (D, D), lower triangle, its diagonal at or below `largest`; updated if anything is deferred.
+    - deferred: Of shape (D + 2,): u, gain and q of the least squares record learned last. P -= gain u u^T is due, and
+      then q on the diagonal. Zeros, or None, where nothing is; None spares the writing.
+    - largest: What the diagonal never exceeds.
+    - x: Shape (D,).
+    - v: Filled, shape (D,).
     """
     n = x.shape[0]
     u = x if deferred is None else deferred
@@ -138,24 +131,14 @@ def learn_least_squares(
 ) -> None:
     """One record of recursive least squares whose coefficients drift.
 
-    Parameters
-    ----------
-    P
-        (Phi^T Phi + rho I)^-1 so far, float64 of shape (D, D), lower triangle; updated.
-    W
-        Coefficients, float64 of shape (K, D); updated.
-    phi
-        The record's columns, float64 of shape (D,).
-    errors
-        Target minus score of each output, before this record; shape (K,).
-    weight
-        The record's weight, above 0.
-    drift
-        q, added to the diagonal of P after the record.
-    largest
-        1 / rho, which the diagonal never exceeds.
-    v
-        Room for P phi, shape (D,).
+    - P: (Phi^T Phi + rho I)^-1 so far, float64 of shape (D, D), lower triangle; updated.
+    - W: Coefficients, float64 of shape (K, D); updated.
+    - phi: The record's columns, float64 of shape (D,).
+    - errors: Target minus score of each output, before this record; shape (K,).
+    - weight: The record's weight, above 0.
+    - drift: q, added to the diagonal of P after the record.
+    - largest: 1 / rho, which the diagonal never exceeds.
+    - v: Room for P phi, shape (D,).
     """
     symmetric_product(P, None, largest, phi, v)
     downdate(P, v, _absorb(W, phi, errors, weight, v), 1.0)
@@ -167,18 +150,11 @@ def learn_least_squares(
 def late_product(tiles: Array, late: Array, n_late: int, diagonals: Array, x: Array, v: Array) -> None:
     """v = P x of a packed matrix from which some outer products, and on whose diagonal some drift, are still due.
 
-    Parameters
-    ----------
-    tiles
-        The packed matrix.
-    late
-        Vectors c whose c c^T are due, the first `n_late` of (8, padded D).
-    diagonals
-        Of shape (2, D): the diagonal of P, and what the matrix and the products alone would make it.
-    x
-        Shape (padded D,).
-    v
-        Filled, shape (padded D,).
+    - tiles: The packed matrix.
+    - late: Vectors c whose c c^T are due, the first `n_late` of (8, padded D).
+    - diagonals: Of shape (2, D): the diagonal of P, and what the matrix and the products alone would make it.
+    - x: Shape (padded D,).
+    - v: Filled, shape (padded D,).
     """
     packed_product(tiles, x, v)
     for m in range(n_late):
@@ -211,16 +187,10 @@ def sound_gain(spread: float, weight: float, diagonal: Array, largest: float, v:
     A positive P has v_i^2 <= P_ii x.v for each v = P x. Where that is not so, a gain as large would make P less
     positive, by more with each record; one that leaves no P_ii below 0, but for rounding, does not.
 
-    Parameters
-    ----------
-    spread
-        x.v; where it is not above 0, v is rounding alone, and nothing is gained.
-    weight
-        The record's weight, above 0.
-    diagonal, largest
-        P_ii, shape (D,), and their bound.
-    v
-        P x, of shape (D,) or more.
+    - spread: x.v; where it is not above 0, v is rounding alone, and nothing is gained.
+    - weight: The record's weight, above 0.
+    - diagonal, largest: P_ii, shape (D,), and their bound.
+    - v: P x, of shape (D,) or more.
     """
     if not spread > 0:
         return 0.0
@@ -268,14 +238,10 @@ def learn_least_squares_late(
 
     So a large P is read once a record, and written once in eight.
 
-    Parameters
-    ----------
-    tiles, late, n_late, diagonals
-        As `late_product` has them; updated, but for the number, which is one more after each record, and 0 after 8.
-    W, errors, weight, drift, largest
-        As `learn_least_squares` has them.
-    x, v
-        The record's columns, and room, shape (padded D,).
+    - tiles, late, n_late, diagonals: As `late_product` has them; updated, but for the number, which is one more after
+      each record, and 0 after 8.
+    - W, errors, weight, drift, largest: As `learn_least_squares` has them.
+    - x, v: The record's columns, and room, shape (padded D,).
     """
     late_product(tiles, late, n_late, diagonals, x, v)
     gain = sound_gain(dot(x, v), weight, diagonals[0], largest, v)
@@ -295,26 +261,15 @@ def learn_newton(
 ) -> None:
     """One record of softmax regression by Newton steps on one curvature for all classes.
 
-    Parameters
-    ----------
-    P
-        The inverse curvature, float64 of shape (D, D), lower triangle; updated.
-    W
-        Coefficients, float64 of shape (K, D); updated.
-    phi
-        The record's columns, float64 of shape (D,).
-    p
-        Its probabilities before it is learned, shape (K,).
-    label
-        The column of the record's class.
-    weight
-        The record's weight, above 0.
-    forgetting
-        lambda, 1 for none. Below 1 the trace of P is held at or below D / rho.
-    rho
-        The ridge.
-    v
-        Room for P phi, shape (D,).
+    - P: The inverse curvature, float64 of shape (D, D), lower triangle; updated.
+    - W: Coefficients, float64 of shape (K, D); updated.
+    - phi: The record's columns, float64 of shape (D,).
+    - p: Its probabilities before it is learned, shape (K,).
+    - label: The column of the record's class.
+    - weight: The record's weight, above 0.
+    - forgetting: lambda, 1 for none. Below 1 the trace of P is held at or below D / rho.
+    - rho: The ridge.
+    - v: Room for P phi, shape (D,).
     """
     D = v.shape[0]
     K = W.shape[0]

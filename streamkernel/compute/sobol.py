@@ -66,16 +66,10 @@ def _period(degree: int, polynomial: int) -> int:
 def sobol(direction: Array, first: int, seed: Any, out: Array) -> None:
     """Fill `out`, float64 of shape (m,), with the numbers from `first` on of one place, in (0, 1), scrambled by a seed.
 
-    Parameters
-    ----------
-    direction
-        The place's row of `directions`.
-    first
-        The first number.
-    seed
-        uint64.
-    out
-        Filled.
+    - direction: The place's row of `directions`.
+    - first: The first number.
+    - seed: uint64.
+    - out: Filled.
     """
     start = mix64(np.uint64(seed) ^ _STEP)
     for i in range(out.shape[0]):
@@ -147,16 +141,10 @@ def _quantile(law: int, u: float) -> Any:
 def quantiles(law: int, U: Array, scale: float, out: Array) -> None:
     """Fill `out` with the quantiles of a law, times `scale`, at numbers in (0, 1).
 
-    Parameters
-    ----------
-    law
-        `NORMAL`, `CAUCHY` or `LAPLACE`, of scale 1.
-    U
-        The numbers, float64 of the shape of `out`.
-    scale
-        Multiplies each quantile.
-    out
-        Filled; shape (d, m), float32 or float64, cut at `LARGEST_DRAW` either way.
+    - law: `NORMAL`, `CAUCHY` or `LAPLACE`, of scale 1.
+    - U: The numbers, float64 of the shape of `out`.
+    - scale: Multiplies each quantile.
+    - out: Filled; shape (d, m), float32 or float64, cut at `LARGEST_DRAW` either way.
     """
     for j in range(U.shape[0]):
         for i in range(U.shape[1]):

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.gaussians import random_signs
-from streamkernel.compute.intrinsics import add_four, dot_four, popcount
 from streamkernel.compute.jit import Array, jit
+from streamkernel.compute.vectors import add_four, dot_four, popcount
 
 #: Intervals of an input between which a split is sought, and the records whose quantiles bound them.
 BINS = 32
@@ -31,17 +31,10 @@ def sort(values: Array) -> None:
 def take_sample(X: Array, first: int, step: int, samples: Array, sizes: Array) -> None:
     """Take records into the samples of their inputs.
 
-    Parameters
-    ----------
-    X
-        Inputs, float64 of shape (n, d); NaN where not observed.
-    first, step
-        The number of the first record; of those whose number is a multiple of `step`, every value is taken.
-    samples
-        Of each input: the least and the largest value, infinite before the first, then those taken; updated.
-    sizes
-        The values taken of each input, and whether one was not observed, int64 of shape (2, d); updated.
-
+    - X: Inputs, float64 of shape (n, d); NaN where not observed.
+    - first, step: The number of the first record; of those whose number is a multiple of `step`, every value is taken.
+    - samples: Of each input: the least and the largest value, infinite before the first, then those taken; updated.
+    - sizes: The values taken of each input, and whether one was not observed, int64 of shape (2, d); updated.
     """
     n, d = X.shape
     for i in range(n):
@@ -63,19 +56,11 @@ def take_sample(X: Array, first: int, step: int, samples: Array, sizes: Array) -
 def find_cuts(sample: Array, missing: Any, cuts: Array) -> Any:
     """Bound the intervals of an input.
 
-    Parameters
-    ----------
-    sample
-        Its least and largest value and some others, shape (n,); sorted in place.
-    missing
-        Whether a value was not observed.
-    cuts
-        Filled: the upper bounds of all intervals but the last, ascending, shape (BINS - 1,); after these infinity.
+    - sample: Its least and largest value and some others, shape (n,); sorted in place.
+    - missing: Whether a value was not observed.
+    - cuts: Filled: the upper bounds of all intervals but the last, ascending, shape (BINS - 1,); after these infinity.
 
-    Returns
-    -------
-    The number of intervals. The last is for what was not observed, where something was not.
-
+    Returns the number of intervals. The last is for what was not observed, where something was not.
     """
     n_cuts, n = 0, sample.shape[0]
     any_observed = sample[0] < np.inf
@@ -104,15 +89,9 @@ def find_cuts(sample: Array, missing: Any, cuts: Array) -> Any:
 def encode(X: Array, cuts: Array, n_bins: Array, codes: Array) -> None:
     """The interval of each value.
 
-    Parameters
-    ----------
-    X
-        Inputs, float64 of shape (n, d); NaN where not observed.
-    cuts, n_bins
-        As `find_cuts` has them, of each input: shape (d, BINS - 1) and (d,).
-    codes
-        Filled: uint8 of shape (n, d). NaN is in the last interval.
-
+    - X: Inputs, float64 of shape (n, d); NaN where not observed.
+    - cuts, n_bins: As `find_cuts` has them, of each input: shape (d, BINS - 1) and (d,).
+    - codes: Filled: uint8 of shape (n, d). NaN is in the last interval.
     """
     n, d = X.shape
     for i in range(n):
@@ -152,16 +131,10 @@ n_watched = jit(watched_sums)
 def watch(targets: Array, weights: Array, word: Any, watched: Array) -> None:
     """What splits are chosen by.
 
-    Parameters
-    ----------
-    targets, weights
-        Of n records: float64 of shape (n, K) and (n,).
-    word
-        uint64, of which the random sums of many outputs follow.
-    watched
-        Filled: of every record its targets times its weight, or random sums of these, its weight, 1, and zeros up to
-        a multiple of `LANES`.
-
+    - targets, weights: Of n records: float64 of shape (n, K) and (n,).
+    - word: uint64, of which the random sums of many outputs follow.
+    - watched: Filled: of every record its targets times its weight, or random sums of these, its weight, 1, and zeros
+      up to a multiple of `LANES`.
     """
     n, K = targets.shape
     k = n_watched(K)
@@ -187,17 +160,11 @@ def watch(targets: Array, weights: Array, word: Any, watched: Array) -> None:
 def add_to_histograms(codes: Array, watched: Array, rows: Array, inputs: Array, histograms: Array) -> None:
     """Add records to the sums of the intervals they are in.
 
-    Parameters
-    ----------
-    codes, watched
-        Of every record: the intervals of its inputs, uint8 of shape (n, d), and what is summed, (n, G `LANES`).
-    rows
-        The records to add.
-    inputs
-        Which inputs have a histogram, int64 of shape (m,).
-    histograms
-        float64 of shape (G m `BINS`, `LANES`), group by group, input by input; updated.
-
+    - codes, watched: Of every record: the intervals of its inputs, uint8 of shape (n, d), and what is summed, (n, G
+      `LANES`).
+    - rows: The records to add.
+    - inputs: Which inputs have a histogram, int64 of shape (m,).
+    - histograms: float64 of shape (G m `BINS`, `LANES`), group by group, input by input; updated.
     """
     m, width = inputs.shape[0], watched.shape[1]
     for g in range(width // LANES):
@@ -238,21 +205,12 @@ def best_cut(
 ) -> Any:
     """Where to split a node's records by one input: the gain in explained sum of squares, and the last interval below.
 
-    Parameters
-    ----------
-    histograms
-        As `add_to_histograms` has them; those of the input are zeros afterwards.
-    first, apart
-        The place of the input's first interval, and how far apart those of two groups are.
-    found
-        The intervals that may have records, bits of a uint64.
-    sums, kept
-        The node's sums, and 1 for those that are watched, 0 for the others, in whole groups of `LANES`.
-    k
-        How many are watched.
-    below
-        Room, as `sums`.
-
+    - histograms: As `add_to_histograms` has them; those of the input are zeros afterwards.
+    - first, apart: The place of the input's first interval, and how far apart those of two groups are.
+    - found: The intervals that may have records, bits of a uint64.
+    - sums, kept: The node's sums, and 1 for those that are watched, 0 for the others, in whole groups of `LANES`.
+    - k: How many are watched.
+    - below: Room, as `sums`.
     """
     one, width = np.uint64(1), sums.shape[0]
     gain, cut = 0.0, np.int64(-1)
@@ -295,17 +253,10 @@ def best_cut(
 def partition(codes: Array, feature: int, cut: int, rows: Array, room: Array) -> Any:
     """Bring records up to an interval of an input to the front, all in their order; returns their number.
 
-    Parameters
-    ----------
-    codes
-        Intervals of every record's inputs, uint8 of shape (n, d).
-    feature, cut
-        The input, and the last interval of the front.
-    rows
-        The records, int64 of shape (m,); rearranged.
-    room
-        As long.
-
+    - codes: Intervals of every record's inputs, uint8 of shape (n, d).
+    - feature, cut: The input, and the last interval of the front.
+    - rows: The records, int64 of shape (m,); rearranged.
+    - room: As long.
     """
     first, second = 0, 0
     for i in rows:  # both places are written, so that there is nothing to guess for the processor

@@ -16,9 +16,9 @@ import numpy as np
 
 from streamkernel.compute.features import add_tile, cos_sin
 from streamkernel.compute.gaussians import COUNTED_DEVIATION, counted, mix64
-from streamkernel.compute.intrinsics import wide
 from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.lanes import LANES, eight, fill, four, signed_sixteen, sixteen, two
+from streamkernel.compute.vectors import wide
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _ROW = np.uint32(0x9E3779B1)
@@ -131,22 +131,14 @@ def add_turns(
 ) -> None:
     """Add x W of some features to every row of `turns`.
 
-    Parameters
-    ----------
-    X
-        Rows, float32 of shape (n, d).
-    groups
-        The inputs' groups, all that begin before d.
-    seed
-        The stream of frequencies.
-    scale
-        1 / (2 pi bandwidth).
-    cached
-        Norms of the features from 0 on, float32 of shape (g, m), m a multiple of the width; those of others are drawn.
-    first, n_features
-        The features: the first is a multiple of the width, and some after the last are added too.
-    turns
-        Added to; float32 of shape (n, width), the width a power of two and at least 16 times the largest group.
+    - X: Rows, float32 of shape (n, d).
+    - groups: The inputs' groups, all that begin before d.
+    - seed: The stream of frequencies.
+    - scale: 1 / (2 pi bandwidth).
+    - cached: Norms of the features from 0 on, float32 of shape (g, m), m a multiple of the width; those of others are
+      drawn.
+    - first, n_features: The features: the first is a multiple of the width, and some after the last are added too.
+    - turns: Added to; float32 of shape (n, width), the width a power of two and at least 16 times the largest group.
     """
     for g in range(groups.starts.shape[0]):
         n = groups.sizes[g]
@@ -181,20 +173,12 @@ def structured_scores(
 ) -> None:
     """Add sum_k phi_k(x) . alpha_k, without the factor F^-1/2, to every row of `scores`, as `add_scores` does.
 
-    Parameters
-    ----------
-    X, groups, seed, scale, cached
-        As `add_turns` has them.
-    width
-        Features drawn at a time, a power of two, at least `PART` and 16 times the largest group.
-    alpha
-        Coefficients, shape (K, 2, at least n_features): of the cosines, then of the sines.
-    n_features
-        The features to add.
-    sine
-        The polynomial, `SINE[X.dtype]`.
-    scores
-        Added to, float64 of shape (n, K).
+    - X, groups, seed, scale, cached: As `add_turns` has them.
+    - width: Features drawn at a time, a power of two, at least `PART` and 16 times the largest group.
+    - alpha: Coefficients, shape (K, 2, at least n_features): of the cosines, then of the sines.
+    - n_features: The features to add.
+    - sine: The polynomial, `SINE[X.dtype]`.
+    - scores: Added to, float64 of shape (n, K).
     """
     wide()
     cosines = np.empty(PART, np.float32)

@@ -13,9 +13,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from streamkernel.compute.intrinsics import prefetch
 from streamkernel.compute.jit import Array, jit
-from streamkernel.compute.vectors import LANES, Code, instruction
+from streamkernel.compute.vectors import LANES, Code, instruction, prefetch
 
 # Vectors of columns that are in registers at a time.
 _MOST = 8
@@ -53,20 +52,13 @@ def add_row(code: Code, A: Any, i: Any, factor: Any, ratio: Any, base: Any, u: A
 def step_tile(code: Code, tiles: Any, block: Any, ubar: Any, d: Any, numbers: Any, x: Any, v: Any, vbar: Any) -> None:
     """Step the columns of a tile.
 
-    Parameters
-    ----------
-    tiles, block
-        Shape (blocks, depth, width), and the tile's number.
-    ubar, d
-        Shape (depth,), and how many rows of the tile are not padding.
-    numbers
-        Four: with z = x + number_0 tile^T ubar, x becomes z moved towards 0 by number_1 and multiplied by number_2.
-    x
-        Shape (blocks, width), updated.
-    v, vbar
-        Shape (depth,): the tile times the change of x is added to v, and number_3 times that product to v as it was is
-        vbar.
-
+    - tiles, block: Shape (blocks, depth, width), and the tile's number.
+    - ubar, d: Shape (depth,), and how many rows of the tile are not padding.
+    - numbers: Four: with z = x + number_0 tile^T ubar, x becomes z moved towards 0 by number_1 and multiplied by
+      number_2.
+    - x: Shape (blocks, width), updated.
+    - v, vbar: Shape (depth,): the tile times the change of x is added to v, and number_3 times that product to v as it
+      was is vbar.
     """
     builder, (_, depth, width) = code.builder, code.shape(0)
     tile = builder.gep(tiles, [builder.mul(builder.mul(block, depth), width)])

@@ -29,37 +29,21 @@ class Forest(NamedTuple):
     next. The arrays after `node_weights` are what its growth has come to, as far as it has; as that follows from the
     window and `counts`, it is no part of the state.
 
-    Attributes
-    ----------
-    rows
-        Inputs of the last records, a ring, float64 of shape (C, d): the window, and what comes while a tree is grown.
-    targets
-        float64 of shape (T, C, K).
-    weights
-        float64 of shape (C,).
-    counts
-        int64 of shape (4,): `SEEN`, `SINCE`, `GROWN`, `GROWING`.
-    features, thresholds, children
-        int32, float64 and int32 of shape (T, M + 1, N).
-    values, node_weights
-        float64 of shape (T, M + 1, N, K) and (T, M + 1, N).
-    progress
-        Where the growth is, as `tree_growth` has it, int64 of shape (7,).
-    columns
-        Numbers of the inputs, as `tree_growth` has them, int64 of shape (5, d).
-    samples, cuts
-        Of each input: `take_sample`'s, and `find_cuts`', float64 of shape (d, ...).
-    codes
-        Of each record of the window: the intervals of its inputs, uint8 of shape (window, d).
-    watched
-        As `watch` has them, float64 of shape (window, G `LANES`).
-    order
-        The records of the window node by node, and room, int64 of shape (2, window).
-    nodes
-        Of each node: where its records begin and end in `order`, and its depth, int64 of shape (N, 3).
-    histograms
-        Of the node to be split, as `add_to_histograms` has them.
-
+    - rows: Inputs of the last records, a ring, float64 of shape (C, d): the window, and what comes while a tree is
+      grown.
+    - targets: float64 of shape (T, C, K).
+    - weights: float64 of shape (C,).
+    - counts: int64 of shape (4,): `SEEN`, `SINCE`, `GROWN`, `GROWING`.
+    - features, thresholds, children: int32, float64 and int32 of shape (T, M + 1, N).
+    - values, node_weights: float64 of shape (T, M + 1, N, K) and (T, M + 1, N).
+    - progress: Where the growth is, as `tree_growth` has it, int64 of shape (7,).
+    - columns: Numbers of the inputs, as `tree_growth` has them, int64 of shape (5, d).
+    - samples, cuts: Of each input: `take_sample`'s, and `find_cuts`', float64 of shape (d, ...).
+    - codes: Of each record of the window: the intervals of its inputs, uint8 of shape (window, d).
+    - watched: As `watch` has them, float64 of shape (window, G `LANES`).
+    - order: The records of the window node by node, and room, int64 of shape (2, window).
+    - nodes: Of each node: where its records begin and end in `order`, and its depth, int64 of shape (N, 3).
+    - histograms: Of the node to be split, as `add_to_histograms` has them.
     """
 
     rows: Array

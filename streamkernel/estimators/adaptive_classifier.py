@@ -5,11 +5,11 @@ from typing import Any
 
 from river import base
 
-from streamkernel.adaptive.label_experts import LabelExperts
-from streamkernel.adaptive.label_machine import LabelMachine
-from streamkernel.adaptive.target_lags import TargetLags
+from streamkernel.adaptive.lags import TargetLags
+from streamkernel.adaptive.machine import LabelMachine
+from streamkernel.adaptive.target_experts import LabelExperts
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
-from streamkernel.estimators.label_predictor import LabelPredictor
+from streamkernel.estimators.predictors import LabelPredictor
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.batches import Records

@@ -6,16 +6,14 @@ from typing import Any, ClassVar
 from river import base
 from river.optim.losses import Absolute, RegressionLoss, Squared
 
-from streamkernel.adaptive.lagged_core import LaggedCore
-from streamkernel.adaptive.number_experts import NumberExperts
-from streamkernel.adaptive.number_machine import NumberMachine
-from streamkernel.adaptive.target_lags import TargetLags
+from streamkernel.adaptive.lags import LaggedCore, TargetLags
+from streamkernel.adaptive.machine import NumberMachine
+from streamkernel.adaptive.target_experts import NumberExperts
 from streamkernel.compute.moments import deviation
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
-from streamkernel.estimators.distribution import residual_gaussian
-from streamkernel.estimators.number_predictor import DistributionPredictor
+from streamkernel.estimators.predictors import DistributionPredictor
 from streamkernel.kernels import Kernel
-from streamkernel.records.numbers import Numbers
+from streamkernel.records.targets import Numbers
 from streamkernel.state import excerpt
 
 #: What the mixture minimizes, by what is to be predicted.
@@ -120,6 +118,8 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, DistributionPredictor, b
         with self._lock:
             mean, deviation, _ = self._machine.predict_one(x)
             if with_dist:
+                from streamkernel.estimators.distribution import residual_gaussian
+
                 return residual_gaussian(mean, deviation**2, self._machine.experts.residuals_kept)
         return mean
 

@@ -7,13 +7,12 @@ from typing import Any, ClassVar, Self
 
 from river import base
 
+from streamkernel.arguments import keep_arguments, lines
 from streamkernel.estimators.arguments import check_arguments
 from streamkernel.estimators.thread_lock import ThreadLock
 from streamkernel.fields import check_version, state_mismatch
-from streamkernel.records.frames import Frame
+from streamkernel.records.frames import Frame, target_list
 from streamkernel.records.results import BatchResult
-from streamkernel.records.target_list import target_list
-from streamkernel.representation import keep_arguments, lines
 from streamkernel.state import Array, State, arguments, digest, excerpt, rebuild
 
 #: The version of the states that are written and read.

@@ -11,14 +11,13 @@ from river.optim.losses import BinaryLoss, MultiClassLoss
 from streamkernel.estimators.arguments import require_component
 from streamkernel.estimators.base import LEAST_PROBABILITY
 from streamkernel.estimators.growing import KernelMachine
-from streamkernel.estimators.label_predictor import LabelPredictor
+from streamkernel.estimators.predictors import LabelPredictor
 from streamkernel.growth import Growth
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.batches import Records
-from streamkernel.records.classes import Classes
+from streamkernel.records.classes import Classes, TwoSides
 from streamkernel.records.results import BatchResult
-from streamkernel.records.two_sides import TwoSides
 from streamkernel.state import Array
 
 

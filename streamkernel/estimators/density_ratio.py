@@ -8,13 +8,13 @@ from river.optim.base import Scheduler
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.estimators.growing import KernelMachine
-from streamkernel.estimators.number_predictor import NumberPredictor
+from streamkernel.estimators.predictors import NumberPredictor
 from streamkernel.growth import Growth
 from streamkernel.kernels import Kernel
 from streamkernel.losses import KLDensityRatio
 from streamkernel.records.batches import Records
+from streamkernel.records.learning_targets import TwoSamples
 from streamkernel.records.results import BatchResult
-from streamkernel.records.two_samples import TwoSamples
 from streamkernel.state import Array, excerpt
 
 

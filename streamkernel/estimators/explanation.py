@@ -9,8 +9,7 @@ import numpy as np
 
 from streamkernel.arguments import require_whole
 from streamkernel.compute.gaussians import feature_words, mix64
-from streamkernel.input_keys import key_of
-from streamkernel.state import Array, excerpt, real, tag
+from streamkernel.state import Array, excerpt, key_of, real, tag
 
 
 def shares_of(amounts: Iterable[tuple[str, float]]) -> dict[str, float]:
@@ -161,20 +160,13 @@ def shapley_values(
     This is the change of a prediction when the input becomes known, averaged over the orders of the inputs. A missing
     input is left out of the record. For a number, that means its mean.
 
-    Parameters
-    ----------
-    x
-        Inputs by name.
-    predict
-        A function that returns the predictions of n records, float64 of shape (n,).
-    n_permutations
-        The number of orders to average over, each followed by its reverse, with more than `MOST_EXACT` known inputs.
-        With fewer inputs, all orders count. The names of the inputs determine the orders.
+    - x: Inputs by name.
+    - predict: A function that returns the predictions of n records, float64 of shape (n,).
+    - n_permutations: The number of orders to average over, each followed by its reverse, with more than `MOST_EXACT`
+      known inputs. With fewer inputs, all orders count. The names of the inputs determine the orders.
 
-    Returns
-    -------
-    A number for each name in x, 0 for a missing input. Except for rounding, they add up to the prediction of x less the
-    prediction of a record without inputs.
+    Returns a number for each name in x, 0 for a missing input. Except for rounding, they add up to the prediction of x
+    less the prediction of a record without inputs.
 
     References
     ----------

@@ -7,16 +7,14 @@ from river.optim.losses import Squared
 
 from streamkernel.arguments import new_seed, require_number, require_whole
 from streamkernel.estimators.arguments import inputs_of
-from streamkernel.estimators.distribution import gaussian
-from streamkernel.estimators.number_predictor import DistributionPredictor
+from streamkernel.estimators.predictors import DistributionPredictor
 from streamkernel.finite import clamped
 from streamkernel.gaussian_process.features import ProcessFeatures, can_be_quasi_random
-from streamkernel.gaussian_process.least_squares import LeastSquaresPosterior
-from streamkernel.gaussian_process.machine import GaussianProcessMachine
+from streamkernel.gaussian_process.machine import GaussianProcessMachine, LeastSquaresPosterior
 from streamkernel.gaussian_process.variance import VarianceEstimator
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.kernels.spectral import require_nameless
-from streamkernel.records.numbers import Numbers
+from streamkernel.records.targets import Numbers
 from streamkernel.state import excerpt
 
 #: Features in all, of every term: P has the square of this number of entries, 8 GB.
@@ -185,6 +183,8 @@ class GaussianProcessRegressor(DistributionPredictor, base.MiniBatchRegressor):
         with self._lock:
             mean, deviation, _ = self._machine.predict([x])[0].tolist()
         if with_dist:
+            from streamkernel.estimators.distribution import gaussian
+
             return gaussian(mean, clamped(deviation * deviation))
         return mean
 

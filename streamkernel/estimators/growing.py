@@ -1,4 +1,4 @@
-"""The growing kernel machines: their arguments."""
+"""The growing kernel machines: their arguments, their figures to plot, and those that learn several targets at once."""
 
 import inspect
 import math
@@ -10,21 +10,118 @@ from river.optim.base import Scheduler
 
 from streamkernel.arguments import new_seed, require_whole
 from streamkernel.batch.growing import check_window, learn_batch
-from streamkernel.batch.rows import BatchRows, ScoredBatch
+from streamkernel.batch.rows import BatchRows, ScoredBatch, step_here
 from streamkernel.estimators.arguments import MOST_BLOCKS, inputs_of
 from streamkernel.estimators.base import AdvanceResult, StreamEstimator
-from streamkernel.estimators.batch_step import step_here
-from streamkernel.estimators.growth_figures import GrowthFigures
+from streamkernel.estimators.explanation import shares_of
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.fields import state_mismatch
 from streamkernel.growth import CDSG, Growth
+from streamkernel.growth.importances import importances
 from streamkernel.growth.machine import Machine
-from streamkernel.growth.record_machine import RecordMachine
+from streamkernel.growth.record_machine import Figures, RecordMachine
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.losses import is_smooth
 from streamkernel.mixture.machine import MixtureMachine
+from streamkernel.records.frames import Frame, target_dicts
 from streamkernel.records.inputs import Inputs
+from streamkernel.records.several import SeveralTargets
 from streamkernel.records.targets import Targets
+
+
+class GrowthFigures:
+    """The public figures of a growing machine."""
+
+    _machine: RecordMachine
+    _lock: Any
+
+    @property
+    def _figures(self) -> Figures:
+        """Those of the machine; a mixture learns the records that wait first, and no other thread may meanwhile."""
+        with self._lock:
+            return self._machine.figures
+
+    @property
+    def n_features(self) -> int:
+        """The features in use. A feature is one draw: for a Fourier kernel, one frequency with its cosine and sine."""
+        figures = self._figures
+        return figures.n_blocks * figures.block_size
+
+    @property
+    def n_blocks(self) -> int:
+        """The number of blocks of features in use."""
+        return self._figures.n_blocks
+
+    @property
+    def n_steps(self) -> int:
+        """The number of mini-batches learned."""
+        return self._figures.n_steps
+
+    @property
+    def last_batch_size(self) -> int:
+        """The number of records in the last mini-batch; 0 before the first.
+
+        After a `batch_step`, the number of its records, else `batch_size`.
+        """
+        return self._figures.last_batch_size
+
+    @property
+    def n_grown(self) -> int:
+        """The number of updates that made a new block. A step has `blocks_per_step` updates."""
+        return self._figures.n_grown
+
+    @property
+    def n_reused(self) -> int:
+        """The number of updates of an old block; of a mixture, the steps that made no block."""
+        return self._figures.n_reused
+
+    @property
+    def last_check_margin(self) -> float:
+        """The margin of inequality (9) at the last reuse of a block by CDSG: right side minus left side.
+
+        NaN before the first reuse, and with preconditioned steps. Of a mixture, the largest margin at the last step
+        that made no block: below 0 if there was no room for one.
+        """
+        return self._figures.last_margin
+
+    @property
+    def gamma_0(self) -> float:
+        """The first step size of the default rule, for `batch_size` records if steps are plain; 0 before a step."""
+        return self._figures.gamma_0
+
+    @property
+    def bandwidth(self) -> float:
+        """The length scale in use: 0 before the first mini-batch, 1 for a kernel without one to choose."""
+        return self._figures.bandwidth
+
+    @property
+    def expert_weights(self) -> dict[str, float]:
+        """The weight of each head and of the linear expert in the prediction, by name.
+
+        Empty before the first labeled record. The machine of the papers has no experts: AttributeError.
+        """
+        with self._lock:
+            if not isinstance(self._machine, MixtureMachine):
+                raise AttributeError("expert_weights: the machine of the papers has no experts")
+            return self._machine.expert_weights
+
+    @property
+    def feature_importances_(self) -> dict[str, float]:
+        """How far each input moves predictions, by name, as shares of 1, largest first; empty before the first step.
+
+        An input's share is its mean absolute contribution, similar to `explain_one`, at up to 128 generated points.
+        Numbers are normal with the mean and variance of the stream, and values of a string have its frequencies. All
+        values of a string are one input. It costs at most about 1,000 predictions, or 8 for each input if there are
+        more than 128.
+        """
+        with self._lock:
+            return shares_of(importances(self._machine) if self._machine.figures.n_blocks else [])
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the coefficients and the cached frequencies."""
+        return self._machine.nbytes
+
 
 #: Features of a block of a plain step and of a preconditioned one, and blocks of the latter, unless the user says
 #: otherwise.
@@ -75,7 +172,8 @@ class KernelMachine(StreamEstimator, GrowthFigures):
     def _build(self, targets: Targets) -> RecordMachine:
         """A fresh machine from the constructor's arguments."""
         inputs, seed = self._checked()
-        if self._mixes and not self._asks_for_papers():
+        defaults = inspect.signature(type(self)).parameters
+        if self._mixes and all(getattr(self, name) == defaults[name].default for name in _OF_PAPERS):
             return MixtureMachine(inputs, targets, self.max_features, seed)
         return self._build_papers(inputs, targets, seed)
 
@@ -169,11 +267,7 @@ class KernelMachine(StreamEstimator, GrowthFigures):
     def _papers_machine(self, what: str) -> Machine:
         """The machine of the papers, which a mixture becomes that has learned nothing.
 
-        Raises
-        ------
-        ValueError
-            It has learned.
-
+        ValueError: It has learned.
         """
         machine = self._machine
         if isinstance(machine, Machine):
@@ -185,11 +279,6 @@ class KernelMachine(StreamEstimator, GrowthFigures):
             )
         self._machine = machine = self._build_papers(machine.inputs, self._targets, *self._checked()[1:])
         return machine
-
-    def _asks_for_papers(self) -> bool:
-        """Whether an argument of the papers' machine is given."""
-        defaults = inspect.signature(type(self)).parameters
-        return any(getattr(self, name) != defaults[name].default for name in _OF_PAPERS)
 
     def _schedule(self) -> Scheduler | None:
         """The schedule of step sizes; None for the default rule of the machine."""
@@ -240,3 +329,39 @@ class KernelMachine(StreamEstimator, GrowthFigures):
         if name == "block_size" and self.max_features is not None:
             most = min(most, self.max_features)
         return type(value) is int and value > 0 and (value <= most or value == getattr(self, name))
+
+
+class SeveralLearner(KernelMachine):
+    """A growing kernel machine of one expansion whose coefficients have a column for each target."""
+
+    _targets: SeveralTargets
+
+    def learn_many(self, X: Any, y: Any, w: Sequence[float] | None = None) -> None:
+        """Learn the rows of a data frame or array, exactly as `learn_one` would one by one.
+
+        Parameters
+        ----------
+        X, w
+            As in `KernelClassifier.learn_many`.
+        y
+            The targets: a data frame with a column for each, an array of shape (n, K) whose targets are named 0 to K -
+            1, or a list of n dicts. The model learns nothing of a target that is None, null or, in a pandas frame, NaN
+            or NA.
+
+        """
+        with self._lock:
+            self._machine.learn(Frame(X), target_dicts(y), w)
+
+    def batch_step(self, X: Any, y: Any, w: Sequence[float] | None = None) -> AdvanceResult:  # noqa: ARG002
+        """Refuse: a step on a batch takes one target.
+
+        Raises
+        ------
+        ValueError
+            Always.
+
+        """
+        raise ValueError(
+            f"a {type(self).__name__} takes no batch steps, because they take one target: call learn_many, which "
+            "learns the rows one by one"
+        )

@@ -8,13 +8,13 @@ from river.optim.losses import BinaryLoss
 
 from streamkernel.estimators.arguments import require_component
 from streamkernel.estimators.base import AdvanceResult
-from streamkernel.estimators.several_learner import SeveralLearner
+from streamkernel.estimators.growing import SeveralLearner
 from streamkernel.growth import Growth
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Log
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
-from streamkernel.records.several_labels import SeveralLabels
+from streamkernel.records.several import SeveralLabels
 
 
 class KernelMultiLabelClassifier(SeveralLearner, base.MultiLabelClassifier):

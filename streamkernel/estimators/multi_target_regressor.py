@@ -8,12 +8,12 @@ from river.optim.losses import RegressionLoss, Squared
 
 from streamkernel.estimators.arguments import require_component
 from streamkernel.estimators.base import AdvanceResult
-from streamkernel.estimators.several_learner import SeveralLearner
+from streamkernel.estimators.growing import SeveralLearner
 from streamkernel.growth import Growth
 from streamkernel.kernels import Kernel
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
-from streamkernel.records.several_numbers import SeveralNumbers
+from streamkernel.records.several import SeveralNumbers
 
 
 class KernelMultiTargetRegressor(SeveralLearner, base.MultiTargetRegressor):  # type: ignore[misc] # it has a weight

@@ -15,7 +15,7 @@ from streamkernel.kernels import Kernel
 from streamkernel.losses import NoveltyHinge
 from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
-from streamkernel.records.one_class import OneClass
+from streamkernel.records.learning_targets import OneClass
 from streamkernel.records.results import BatchResult
 from streamkernel.state import Array
 

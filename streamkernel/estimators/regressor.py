@@ -6,10 +6,10 @@ from river.optim.losses import RegressionLoss, Squared
 
 from streamkernel.estimators.arguments import require_component
 from streamkernel.estimators.growing import KernelMachine
-from streamkernel.estimators.number_predictor import NumberPredictor
+from streamkernel.estimators.predictors import NumberPredictor
 from streamkernel.growth import Growth
 from streamkernel.kernels import Kernel
-from streamkernel.records.numbers import Numbers
+from streamkernel.records.targets import Numbers
 
 
 class KernelRegressor(KernelMachine, NumberPredictor, base.MiniBatchRegressor):

@@ -11,7 +11,7 @@ from streamkernel.arguments import require_whole
 from streamkernel.estimators.base import AdvanceResult, StreamEstimator
 from streamkernel.estimators.classifier import KernelClassifier
 from streamkernel.estimators.explanation import LabelExplainer, NumberExplainer
-from streamkernel.estimators.growth_figures import GrowthFigures
+from streamkernel.estimators.growing import GrowthFigures
 from streamkernel.estimators.regressor import KernelRegressor
 from streamkernel.growth.machine import Machine
 from streamkernel.records.batches import Records

@@ -9,8 +9,7 @@ import numpy as np
 from streamkernel.compute.features import TILE
 from streamkernel.compute.gaussians import feature_words, mix64
 from streamkernel.compute.random_features import add_parts
-from streamkernel.expansion.drawn import Drawn
-from streamkernel.expansion.stacks import Stacks
+from streamkernel.expansion.sources import Drawn, Stacks
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.base import has_frequencies
 from streamkernel.kernels.drawing import compute_features
@@ -74,56 +73,35 @@ class Computed:
 _STEP = 0x9E3779B97F4A7C15
 
 
+@dataclass(eq=False)
 class Term:
     """A kernel's features with their coefficients.
 
-    - kernel: One that is no sum.
-    - source: Where its features come from.
-    - factor: What they are multiplied by.
-    - block_size: F.
-    - own_bandwidth: A length scale that only this term has; None is that of the expansion.
     - alpha: Coefficients, of the source's dtype and shape (K, n_parts, room): of the first numbers of the draws, then
       of the second ones, draw after draw, as the sums go through them.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        source: Drawn | Stacks | Computed,
-        factor: float,
-        block_size: int,
-        dtype: np.dtype[Any],
-        own_bandwidth: float | None,
-    ) -> None:
-        self.kernel = kernel
-        self.source = source
-        self.factor = factor
-        self.block_size = block_size
-        self.own_bandwidth = own_bandwidth
-        self.alpha = np.zeros((0, kernel.n_parts, 0), dtype)
+    kernel: Kernel  #: One that is no sum
+    source: Drawn | Stacks | Computed  #: Where its features come from
+    factor: float  #: What they are multiplied by
+    block_size: int  #: F
+    dtype: np.dtype[Any]
+    own_bandwidth: float | None  #: A length scale that only this term has; None is that of the expansion
+
+    def __post_init__(self) -> None:
+        self.alpha = np.zeros((0, self.kernel.n_parts, 0), self.dtype)
 
     @property
     def width(self) -> int:
         """The numbers of a block's features."""
         return self.kernel.n_parts * self.block_size
 
-    def bandwidth(self, shared: float) -> float:
-        """The length scale in use: the term's own, or the expansion's."""
-        return float(self.own_bandwidth or shared)
-
     def add_scores(
-        self,
-        X: Array,
-        keys: Array,
-        extra_keys: Array,
-        bandwidth: float,
-        n_features: int,
-        total: Array,
-        alone: bool,
+        self, X: Array, keys: Array, extra_keys: Array, bandwidth: float, n_features: int, total: Array, alone: bool
     ) -> None:
         """Add the sum of the features times their coefficients to `total`; arguments as `Drawn.add_scores`."""
         add = self.source.add_many if alone else self.source.add_scores
-        bandwidth = self.bandwidth(bandwidth)
+        bandwidth = self.own_bandwidth or bandwidth
         if self.factor == 1:
             add(X, keys, extra_keys, bandwidth, self.alpha, n_features, total)
             return
@@ -134,7 +112,7 @@ class Term:
     def features(self, block: int, X: Array, keys: Array, bandwidth: float) -> Array:
         """The features phi of a block, shape (n, width), times F^-1/2."""
         out = np.empty((len(X), self.width), self.alpha.dtype)
-        self.source.features(block, X, keys, self.bandwidth(bandwidth), out)
+        self.source.features(block, X, keys, self.own_bandwidth or bandwidth, out)
         if self.factor != 1:
             out *= out.dtype.type(self.factor)
         return out
@@ -160,7 +138,7 @@ def terms_of(kernel: Kernel, block_size: int, dtype: np.dtype[Any], cache_bytes:
     return [
         Term(
             part,
-            _source(part, block_size, dtype, cache_bytes // len(terms), _seed(seed, number)),
+            _source(part, block_size, dtype, cache_bytes // len(terms), seed_of_term(seed, number)),
             factor,
             block_size,
             dtype,
@@ -180,5 +158,6 @@ def _source(
     return Computed(kernel, block_size, dtype, seed)
 
 
-def _seed(seed: int, number: int) -> int:
+def seed_of_term(seed: int, number: int) -> int:
+    """The seed of a term of a sum of kernels: that of the sum for the first."""
     return seed if number == 0 else int(mix64(np.uint64((seed + number * _STEP) % 2**64)))

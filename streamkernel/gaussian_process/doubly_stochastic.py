@@ -11,8 +11,8 @@ from streamkernel.compute.features import mean_outer
 from streamkernel.compute.gaussians import mix64
 from streamkernel.expansion.expansion import LARGEST_COEFFICIENT, Expansion
 from streamkernel.fields import Rules, all_finite, array, checked, state_mismatch, whole
-from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.growth.steps import first_step
+from streamkernel.growth.waiting import MiniBatch
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import kernel_matrix
 from streamkernel.records.inputs import Inputs

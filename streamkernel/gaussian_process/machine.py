@@ -3,30 +3,121 @@
 Every labeled record is learned at once. Where inputs are standardized or the bandwidth is left to the data, the first
 records fix both: they are learned again at each of some stages, and from the last one on both stay. Where an input has
 outgrown its scale, the machine starts over.
+
+The posterior is that of recursive least squares on random features: exact for the kernel that the features have.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.compute.posterior import PREDICTION, UNIT, UNIT_WITH, VARIANCE
-from streamkernel.fields import number, state_mismatch, whole
+from streamkernel.compute.posterior import INFORMATION, PREDICTION, UNIT, UNIT_WITH, VARIANCE, Posterior, pass_posterior
+from streamkernel.compute.recursive import apply_deferred
+from streamkernel.fields import Rules, all_finite, array, checked, number, state_mismatch, whole
 from streamkernel.gaussian_process.doubly_stochastic import VarianceFunctions
-from streamkernel.gaussian_process.features import ProcessFeatures
-from streamkernel.gaussian_process.fixed_scaler import FixedScaler
-from streamkernel.gaussian_process.least_squares import LeastSquaresPosterior
+from streamkernel.gaussian_process.features import FixedScaler, ProcessFeatures
 from streamkernel.growth.feature_scale import first_bandwidth, occupied, usual
-from streamkernel.growth.warm_up_buffer import WARM_UP, WarmUpBuffer
+from streamkernel.growth.waiting import WARM_UP, WarmUpBuffer
 from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.numbers import Numbers, in_variances
 from streamkernel.records.results import BatchResult
 from streamkernel.records.rows import Rows
-from streamkernel.records.targets import Encoded
+from streamkernel.records.targets import Encoded, Numbers, in_variances
 from streamkernel.state import Array, State
+
+
+@dataclass(eq=False)
+class LeastSquaresPosterior:
+    """The Gaussian posterior of the coefficients of D columns, given noisy targets."""
+
+    rho: float  #: The variance of the noise over that of the process
+    drift: float  #: What a coefficient's variance gains a record, over the prior's
+    centers: bool  #: Whether targets are taken less their running mean
+
+    rules: ClassVar[Rules] = {"posterior_P": all_finite, "posterior_W": all_finite, "posterior_sums": all_finite}
+
+    def __post_init__(self) -> None:
+        self.begin(0)
+
+    def begin(self, n_columns: int) -> None:
+        """Begin with the prior."""
+        self._P = np.eye(n_columns) / self.rho
+        self._W = np.zeros((2, n_columns))
+        self._deferred = np.zeros(n_columns + 2)
+        self._sums = np.zeros(2)
+
+    @property
+    def n_columns(self) -> int:
+        """D; 0 before it begins."""
+        return len(self._P)
+
+    @property
+    def P(self) -> Array:
+        """(Phi^T Phi + rho I)^-1, float64 of shape (D, D), a copy."""
+        lower = np.tril(self._settled)
+        return np.asarray(lower + np.tril(lower, -1).T)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the matrix and the coefficients."""
+        return int(self._P.nbytes + self._W.nbytes)
+
+    def advance(self, Phi: Array, targets: Array, weights: Array, moments: Array) -> Array:
+        """Predict, then learn, rows.
+
+        - Phi, targets, weights: Columns (n, D), targets (n,), NaN for none, and weights (n,).
+        - moments: Of the targets, float64 of shape (8,); updated.
+
+        Returns float64 of shape (n, 4), as `pass_posterior` has them.
+        """
+        out = np.empty((len(Phi), 4))
+        parts = Posterior(
+            self._P,
+            self._W,
+            self._deferred,
+            moments,
+            self._sums,
+            self.rho,
+            self.drift / self.rho,
+            self.centers,
+        )
+        pass_posterior(Phi, targets, weights, tuple(parts), out)
+        return out
+
+    def state(self) -> State:
+        """The fields of the state: of P its lower triangle, row after row."""
+        P = self._settled
+        fields = {
+            "posterior_P": P[np.tril_indices(len(P))],
+            "posterior_W": self._W.copy(),
+            "posterior_sums": self._sums.copy(),
+        }
+        return checked(fields, self.rules)
+
+    def load_state(self, state: State, n_columns: int) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
+        checked(state, self.rules)
+        self.begin(n_columns)
+        lower = array(state, "posterior_P", np.float64, n_columns * (n_columns + 1) // 2)
+        self._P[np.tril_indices(n_columns)] = lower
+        diagonal = np.diagonal(self._P)
+        if (diagonal < 0).any() or (diagonal > (1 + 1e-9) / self.rho).any():
+            raise state_mismatch("posterior_P")
+        self._W = array(state, "posterior_W", np.float64, 2, n_columns)
+        self._sums = array(state, "posterior_sums", np.float64, 2)
+        if self._sums[INFORMATION] < 0 or not math.isfinite(self._sums[INFORMATION]):
+            raise state_mismatch("posterior_sums")
+
+    @property
+    def _settled(self) -> Array:
+        if self._deferred.any():
+            apply_deferred(self._P, self._deferred, 1.0 / self.rho)
+        return self._P
+
 
 _DTYPE = np.dtype("float64")
 _NO_KEYS = np.zeros(0, np.uint64)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from river import base
 
-from streamkernel.arguments import require_whole
+from streamkernel.arguments import Representable, keep_arguments, require_whole
 from streamkernel.compute.cholesky import factorize, solve
 from streamkernel.compute.gaussians import mix64
 from streamkernel.domain import Domain
@@ -18,7 +18,6 @@ from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import kernel_matrix
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.rows import Rows, is_met
-from streamkernel.representation import Representable, keep_arguments
 from streamkernel.state import Array, State, excerpt
 
 #: Added to the diagonal of the points' kernel matrix: weights stay small, and so do the functions' errors times them.

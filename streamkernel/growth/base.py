@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from river import base
 
+from streamkernel.arguments import Representable
 from streamkernel.compute.gaussians import mix64
-from streamkernel.representation import Representable
 from streamkernel.state import Array
 
 

@@ -15,10 +15,19 @@ from streamkernel.growth.cdsg import CDSG
 from streamkernel.growth.dsg import DSG
 from streamkernel.growth.feature_scale import FeatureScale, occupied
 from streamkernel.growth.history import LARGEST_NORM, StepHistory
-from streamkernel.growth.own_loss import diverged, is_own, require_constants
 from streamkernel.growth.preconditioner import HALVING as PRECONDITIONED_HALVING
 from streamkernel.growth.preconditioner import LONGEST, preconditioned_step
-from streamkernel.growth.steps import HALVING, default_step, first_step, no_longer, require_step, scheduled_step
+from streamkernel.growth.steps import (
+    HALVING,
+    default_step,
+    diverged,
+    first_step,
+    is_own,
+    no_longer,
+    require_constants,
+    require_step,
+    scheduled_step,
+)
 from streamkernel.growth.udsg import UDSG
 from streamkernel.kernels.drawing import kernel_matrix
 from streamkernel.losses import curvature, gradient_bound

@@ -10,7 +10,7 @@ from streamkernel.fields import Rules, all_from_zero, checked, number
 from streamkernel.finite import LARGEST, NotFiniteError
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import kernel_matrix
-from streamkernel.records.input_scaler import SCALED_LIMIT
+from streamkernel.records.input_columns import SCALED_LIMIT
 from streamkernel.state import Array, State
 
 

@@ -9,10 +9,9 @@ from streamkernel.compute.gaussians import feature_words, mix64
 from streamkernel.compute.moments import COUNT, M2, MEAN, SEEN
 from streamkernel.domain import Domain
 from streamkernel.growth.record_machine import RecordMachine
-from streamkernel.records.classes import Classes
+from streamkernel.records.classes import Classes, TwoSides
 from streamkernel.records.contributions import Group, groups_of, mean_contributions, n_explained
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.two_sides import TwoSides
 from streamkernel.state import Array
 
 #: How far from the edge of a domain a point is at least.

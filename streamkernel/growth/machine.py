@@ -6,17 +6,15 @@ from typing import Any
 import numpy as np
 from river.optim.base import Scheduler
 
-from streamkernel.expansion.average import AveragedSolution
-from streamkernel.expansion.expansion import LARGEST_COEFFICIENT, Expansion
+from streamkernel.expansion.expansion import LARGEST_COEFFICIENT, AveragedSolution, Expansion
 from streamkernel.fields import state_mismatch, whole
 from streamkernel.growth import Growth
 from streamkernel.growth.choice import BlockChoice
 from streamkernel.growth.feature_scale import FeatureScale, begin_expansion
-from streamkernel.growth.history import StepHistory
-from streamkernel.growth.minibatch import MiniBatch
+from streamkernel.growth.history import StepHistory, StepUndo
 from streamkernel.growth.record_machine import Figures, RecordMachine
-from streamkernel.growth.step_undo import StepUndo
 from streamkernel.growth.updates import BlockUpdates
+from streamkernel.growth.waiting import MiniBatch
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import padded
 from streamkernel.records.rows import Rows

@@ -13,14 +13,13 @@ import numpy as np
 
 from streamkernel.compute.moments import scale
 from streamkernel.fields import state_mismatch
-from streamkernel.growth.own_loss import is_own, warn_of_losses
-from streamkernel.growth.warm_up_buffer import WarmUpBuffer
+from streamkernel.growth.steps import is_own, warn_of_losses
+from streamkernel.growth.waiting import WarmUpBuffer
 from streamkernel.kernels import Kernel
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.plain import PlainRecords
 from streamkernel.records.results import BatchResult, joined_targets, padded
-from streamkernel.records.rows import Rows
+from streamkernel.records.rows import PlainRecords, Rows
 from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State
 

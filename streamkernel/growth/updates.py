@@ -11,11 +11,10 @@ from streamkernel.expansion.expansion import Expansion
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth.base import BlockUpdate
 from streamkernel.growth.choice import BlockChoice
-from streamkernel.growth.history import StepHistory
-from streamkernel.growth.minibatch import MiniBatch
-from streamkernel.growth.own_loss import is_own, require_finite_gradient
+from streamkernel.growth.history import StepHistory, StepUndo
 from streamkernel.growth.preconditioner import TOO_LARGE, preconditioned_gradient
-from streamkernel.growth.step_undo import StepUndo
+from streamkernel.growth.steps import is_own, require_finite_gradient
+from streamkernel.growth.waiting import MiniBatch
 from streamkernel.losses import curvature
 from streamkernel.records.learning_targets import LearningTargets
 from streamkernel.records.targets import Targets

@@ -11,7 +11,7 @@ from streamkernel.compute.features import SINE
 from streamkernel.compute.laws import CAUCHY, JENSEN_SHANNON, SECH, draws, signs
 from streamkernel.compute.random_features import homogeneous_waves, project
 from streamkernel.domain import Domain
-from streamkernel.kernels.base import Kernel
+from streamkernel.kernels.base import Kernel, columns_of
 from streamkernel.state import Array
 
 _OMEGA = np.array([0x6F6D656761], np.uint64)
@@ -24,10 +24,9 @@ class _Additive(Kernel):
     domain = Domain(0.0)
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:  # noqa: ARG002 - it has no length scale
-        X, Y = np.asarray(X, np.float64), np.asarray(Y, np.float64)
         K = np.zeros((len(X), len(Y)))
-        for x, y in zip(X.T, Y.T, strict=True):
-            K += self._of_one(*np.broadcast_arrays(x[:, None], y))
+        for x, y in columns_of(X, Y):
+            K += self._of_one(*np.broadcast_arrays(x, y))
         return K
 
     @abc.abstractmethod

@@ -7,8 +7,7 @@ import numpy as np
 from streamkernel.arguments import is_whole
 from streamkernel.compute.gaussians import gaussians
 from streamkernel.compute.random_features import LARGEST_FEATURE, project
-from streamkernel.kernels.base import Kernel
-from streamkernel.kernels.distances import LARGEST_VALUE, inner_products
+from streamkernel.kernels.base import LARGEST_VALUE, Kernel, inner_products
 from streamkernel.state import Array, excerpt
 
 

@@ -1,21 +1,89 @@
-"""The interface of a kernel: its exact matrix, and its random features."""
+"""The interface of a kernel, its exact matrix and its random features; and what all kernels share."""
 
 import abc
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import numpy as np
 from river import base
 
-from streamkernel.arguments import is_number
+from streamkernel.arguments import Representable, is_finite_number, is_number
 from streamkernel.compute.features import SINE
 from streamkernel.compute.random_features import project, waves
 from streamkernel.domain import Domain
-from streamkernel.kernels.distances import median_of_pairs, squared_distances
-from streamkernel.representation import Representable
 from streamkernel.state import Array, excerpt
 
 if TYPE_CHECKING:
     from streamkernel.kernels.operators import Product, Scaled, Sum
+
+#: Frequencies in float32 times inputs of any allowed size are finite for bandwidths between these.
+SMALLEST_BANDWIDTH = 1e-15
+LARGEST_BANDWIDTH = 1e18
+
+
+def require_bandwidth(bandwidth: object) -> None:
+    """Refuse a length scale that is neither a positive finite number nor None, by a ValueError."""
+    if bandwidth is not None and not (is_finite_number(bandwidth) and bandwidth > 0):
+        raise ValueError(f"bandwidth must be a positive number or None, got {excerpt(bandwidth)}")
+
+
+def require_positive(
+    name: str, value: object, least: float = SMALLEST_BANDWIDTH, most: float = LARGEST_BANDWIDTH
+) -> None:
+    """Refuse an argument that is not a number above 0, from `least` to `most`, by a ValueError."""
+    if not (is_finite_number(value) and least <= value <= most):
+        raise ValueError(
+            f"{name} must be a number above 0 and at most {most:g}, {least:g} at least, got {excerpt(value)}"
+        )
+
+
+def is_coefficient(value: object) -> TypeGuard[float]:
+    """Whether an argument is a number from 0 to `LARGEST_BANDWIDTH`."""
+    return is_finite_number(value) and 0 <= value <= LARGEST_BANDWIDTH
+
+
+def usable(bandwidth: float) -> float:
+    """The bandwidth, clipped to the range in which frequencies and kernel are finite in float32."""
+    return min(max(bandwidth, SMALLEST_BANDWIDTH), LARGEST_BANDWIDTH)
+
+
+#: Kernels without a bound are cut here either way, so that they are finite.
+LARGEST_VALUE = 1e150
+
+
+def median_of_pairs(D: Array) -> float:
+    """The median of a symmetric matrix over all pairs of different rows; 0 where there are none."""
+    pairs = D[np.triu_indices(len(D), 1)]
+    return float(np.median(pairs)) if len(pairs) else 0.0
+
+
+def distances(X: Array, Y: Array, metric: str = "euclidean") -> Array:
+    """The distances of all pairs of rows of X and Y, float64 of shape (n, m), by one of scipy's metrics."""
+    X, Y = np.asarray(X, np.float64), np.asarray(Y, np.float64)
+    if not X.shape[1]:
+        return np.zeros((len(X), len(Y)))
+    from scipy.spatial import distance  # it takes a tenth of a second, which few processes need
+
+    return np.asarray(distance.cdist(X, Y, metric))
+
+
+def columns_of(X: Array, Y: Array) -> Iterator[tuple[Array, Array]]:
+    """Each input of all pairs of rows of X and Y, float64 of shapes (n, 1) and (m,)."""
+    for x, y in zip(np.asarray(X, np.float64).T, np.asarray(Y, np.float64).T, strict=True):
+        yield x[:, None], y
+
+
+def inner_products(X: Array, Y: Array) -> Array:
+    """The inner products of all pairs of rows of X and Y, float64 of shape (n, m)."""
+    return np.asarray(np.asarray(X, np.float64) @ np.asarray(Y, np.float64).T)
+
+
+def squared_distances(X: Array, Y: Array) -> Array:
+    """The squared Euclidean distances of all pairs of rows of X and Y, float64 of shape (n, m), at least 0."""
+    X = np.asarray(X, np.float64)
+    Y = np.asarray(Y, np.float64)
+    squared = (X * X).sum(axis=1)[:, None] + (Y * Y).sum(axis=1)[None, :] - 2 * X @ Y.T
+    return np.asarray(np.maximum(squared, 0.0))
 
 
 class Kernel(Representable, base.Base, abc.ABC):

@@ -7,8 +7,7 @@ import numpy as np
 from streamkernel.compute.laws import LAPLACE, draws
 from streamkernel.compute.sobol import LAPLACE as LAPLACE_AT
 from streamkernel.compute.sobol import quantiles
-from streamkernel.kernels.arguments import require_bandwidth, usable
-from streamkernel.kernels.base import FourierKernel
+from streamkernel.kernels.base import FourierKernel, columns_of, require_bandwidth, usable
 from streamkernel.state import Array
 
 
@@ -50,10 +49,9 @@ class Cauchy(FourierKernel):
         return super().median_bandwidth(Z) / 0.7
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
-        X, Y = np.asarray(X, np.float64), np.asarray(Y, np.float64)
         K = np.ones((len(X), len(Y)))
-        for x, y in zip(X.T, Y.T, strict=True):
-            K /= 1 + np.square((x[:, None] - y) / usable(bandwidth))
+        for x, y in columns_of(X, Y):
+            K /= 1 + np.square((x - y) / usable(bandwidth))
         return K
 
     def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:

@@ -4,12 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamkernel.compute.laws import uniforms
+from streamkernel.compute.laws import sign_products, uniforms
 from streamkernel.compute.random_features import LARGEST_FEATURE
-from streamkernel.compute.sketches import sign_products
-from streamkernel.kernels.arguments import LARGEST_BANDWIDTH, is_coefficient
-from streamkernel.kernels.base import Kernel
-from streamkernel.kernels.distances import LARGEST_VALUE, inner_products
+from streamkernel.kernels.base import LARGEST_BANDWIDTH, LARGEST_VALUE, Kernel, inner_products, is_coefficient
 from streamkernel.state import Array, excerpt
 
 #: The most powers: the signs of a feature are the bits of a word.

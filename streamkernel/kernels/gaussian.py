@@ -7,9 +7,7 @@ import numpy as np
 from streamkernel.arguments import require_flag
 from streamkernel.compute.gaussians import gaussians
 from streamkernel.compute.sobol import NORMAL, quantiles
-from streamkernel.kernels.arguments import require_bandwidth, usable
-from streamkernel.kernels.base import FourierKernel
-from streamkernel.kernels.distances import squared_distances
+from streamkernel.kernels.base import FourierKernel, require_bandwidth, squared_distances, usable
 from streamkernel.state import Array
 
 

@@ -7,9 +7,7 @@ import numpy as np
 from streamkernel.compute.laws import CAUCHY, draws
 from streamkernel.compute.sobol import CAUCHY as CAUCHY_AT
 from streamkernel.compute.sobol import quantiles
-from streamkernel.kernels.arguments import require_bandwidth, usable
-from streamkernel.kernels.base import FourierKernel
-from streamkernel.kernels.distances import distances, median_of_pairs
+from streamkernel.kernels.base import FourierKernel, distances, median_of_pairs, require_bandwidth, usable
 from streamkernel.state import Array
 
 _METRIC = "cityblock"

@@ -6,11 +6,10 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from streamkernel.compute.random_features import project
-from streamkernel.input_keys import key_of
 from streamkernel.kernels.base import FourierKernel, Kernel, has_frequencies
 from streamkernel.kernels.drawing import draw_frequencies
 from streamkernel.kernels.gaussian import Gaussian
-from streamkernel.state import Array, excerpt, tag
+from streamkernel.state import Array, excerpt, key_of, tag
 
 #: The most inputs of a metric: a checkpoint lists its numbers one by one.
 MOST_INPUTS = 256

@@ -8,9 +8,7 @@ from scipy import special
 from streamkernel.compute.gaussians import gaussians
 from streamkernel.compute.laws import LARGEST_DRAW, gammas
 from streamkernel.compute.sobol import NORMAL, quantiles
-from streamkernel.kernels.arguments import require_bandwidth, require_positive, usable
-from streamkernel.kernels.base import FourierKernel
-from streamkernel.kernels.distances import distances
+from streamkernel.kernels.base import FourierKernel, distances, require_bandwidth, require_positive, usable
 from streamkernel.state import Array
 
 _GAMMA = np.uint64(0x6761_6D6D_61)

@@ -8,9 +8,7 @@ import numpy as np
 from streamkernel.compute.laws import LARGEST_DRAW, salted
 from streamkernel.compute.random_features import LARGEST_FEATURE
 from streamkernel.domain import narrower
-from streamkernel.kernels.arguments import require_positive
-from streamkernel.kernels.base import Kernel, fourier_features, has_frequencies
-from streamkernel.kernels.distances import LARGEST_VALUE
+from streamkernel.kernels.base import LARGEST_VALUE, Kernel, fourier_features, has_frequencies, require_positive
 from streamkernel.kernels.drawing import compute_features, draw_frequencies
 from streamkernel.state import Array, excerpt
 

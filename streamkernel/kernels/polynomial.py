@@ -5,11 +5,9 @@ import math
 import numpy as np
 
 from streamkernel.arguments import is_whole
+from streamkernel.compute.laws import count_sketches, multiply_spectra
 from streamkernel.compute.random_features import LARGEST_FEATURE
-from streamkernel.compute.sketches import count_sketches, multiply_spectra
-from streamkernel.kernels.arguments import LARGEST_BANDWIDTH, is_coefficient
-from streamkernel.kernels.base import Kernel
-from streamkernel.kernels.distances import LARGEST_VALUE, inner_products
+from streamkernel.kernels.base import LARGEST_BANDWIDTH, LARGEST_VALUE, Kernel, inner_products, is_coefficient
 from streamkernel.state import Array, excerpt
 
 #: Beyond, the numbers of usual inputs overflow.

@@ -7,8 +7,7 @@ import numpy as np
 from streamkernel.compute.laws import EXPONENTIAL, LEVY, draws
 from streamkernel.compute.random_features import decays, project
 from streamkernel.domain import Domain
-from streamkernel.kernels.arguments import require_positive, usable
-from streamkernel.kernels.base import Kernel
+from streamkernel.kernels.base import Kernel, columns_of, require_positive, usable
 from streamkernel.state import Array
 
 
@@ -58,8 +57,8 @@ class ExponentialSemigroup(_Semigroup):
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:  # noqa: ARG002 - it has no length scale
         total = np.zeros((len(X), len(Y)))
-        for x, y in zip(np.asarray(X, np.float64).T, np.asarray(Y, np.float64).T, strict=True):
-            total += np.sqrt(x[:, None] + y)
+        for x, y in columns_of(X, Y):
+            total += np.sqrt(x + y)
         return np.asarray(np.exp(-float(self.beta) * total))
 
     def _weights(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:  # noqa: ARG002
@@ -93,8 +92,8 @@ class ReciprocalSemigroup(_Semigroup):
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
         K = np.ones((len(X), len(Y)))
-        for x, y in zip(np.asarray(X, np.float64).T, np.asarray(Y, np.float64).T, strict=True):
-            K *= usable(bandwidth) / (x[:, None] + y + usable(bandwidth))
+        for x, y in columns_of(X, Y):
+            K *= usable(bandwidth) / (x + y + usable(bandwidth))
         return K
 
     def _weights(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 from streamkernel.compute.laws import CAUCHY, SECH, draws
 from streamkernel.compute.random_features import logs
 from streamkernel.domain import Domain
-from streamkernel.kernels.arguments import require_positive
-from streamkernel.kernels.base import FourierKernel
+from streamkernel.kernels.base import FourierKernel, columns_of, require_positive
 from streamkernel.state import Array
 
 
@@ -38,10 +37,9 @@ class _Skewed(FourierKernel):
         draws(law, words, keys, scale / (2 * math.pi), out)
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:  # noqa: ARG002 - it has no length scale
-        X, Y = np.asarray(X, np.float64) + self.c, np.asarray(Y, np.float64) + self.c
         K = np.ones((len(X), len(Y)))
-        for x, y in zip(X.T, Y.T, strict=True):
-            K *= self._of_one(x[:, None], y)
+        for x, y in columns_of(X, Y):
+            K *= self._of_one(x + self.c, y + self.c)
         return K
 
     @abc.abstractmethod

@@ -5,8 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from streamkernel.compute.draws import restrict
-from streamkernel.compute.gaussians import feature_words
+from streamkernel.compute.gaussians import feature_words, restrict
 from streamkernel.compute.mixture_parts import MixtureMap
 from streamkernel.compute.vectors import aligned_zeros
 from streamkernel.fields import Rules, all_from_zero, array, checked, number, state_mismatch, whole

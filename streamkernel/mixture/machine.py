@@ -11,15 +11,14 @@ from streamkernel.compute.moments import scale
 from streamkernel.compute.projection import BATCH
 from streamkernel.fields import state_mismatch, whole
 from streamkernel.growth.record_machine import Figures, RecordMachine
-from streamkernel.growth.warm_up_buffer import WarmUpBuffer
+from streamkernel.growth.waiting import WarmUpBuffer
 from streamkernel.mixture.features import MixtureFeatures
 from streamkernel.mixture.heads import NAMES, MixtureHeads
 from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import padded
 from streamkernel.records.rows import Rows
-from streamkernel.records.several import EncodedSeveral, SeveralTargets
-from streamkernel.records.several_labels import SeveralLabels
+from streamkernel.records.several import EncodedSeveral, SeveralLabels, SeveralTargets
 from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State
 

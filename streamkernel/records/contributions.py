@@ -47,21 +47,12 @@ def mean_contributions(
     mean. A string has no such value of its own, so its contributions are taken against their mean. An input that is
     always the same contributes nothing.
 
-    Parameters
-    ----------
-    predict
-        Gives the predictions of m rows, float64 of shape (m, K).
-    rows
-        Encoded records, float64 of shape (n, d).
-    nothing
-        The content of the columns of an input that is taken away, NaN or a value, shape (d,).
-    groups
-        The inputs.
+    - predict: Gives the predictions of m rows, float64 of shape (m, K).
+    - rows: Encoded records, float64 of shape (n, d).
+    - nothing: The content of the columns of an input that is taken away, NaN or a value, shape (d,).
+    - groups: The inputs.
 
-    Returns
-    -------
-    The name of each input with its mean absolute contribution, summed over the K outputs.
-
+    Returns the name of each input with its mean absolute contribution, summed over the K outputs.
     """
     whole, none = predict(rows), predict(nothing[None, :])
     taken_away, varies = _alike(rows, nothing), ~np.asarray(_alike(rows, rows[0]).all(axis=0))

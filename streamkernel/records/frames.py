@@ -2,6 +2,8 @@
 
 Numbers are read as one matrix, strings as codes of their distinct values; only columns of mixed or unusual values are
 looked at value by value.
+
+The targets of a call become Python values, one for each row, or a dict.
 """
 
 import math
@@ -11,7 +13,7 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
-from river.utils.dataframe import into_frame, to_native_frame, to_native_series, to_numpy
+from river.utils.dataframe import into_frame, into_series, to_native_frame, to_native_series, to_numpy
 
 from streamkernel.state import Array, real, tag, untag
 
@@ -28,15 +30,9 @@ _GIVE = "pass an eager data frame (pandas, polars, pyarrow) or an array of shape
 class Texts(NamedTuple):
     """The strings of one column as codes.
 
-    Attributes
-    ----------
-    name
-        The column's name.
-    codes
-        The index in `values` of each row's string, int64 of shape (n,); -1 where it holds none.
-    values
-        The distinct strings.
-
+    - name: The column's name.
+    - codes: The index in `values` of each row's string, int64 of shape (n,); -1 where it holds none.
+    - values: The distinct strings.
     """
 
     name: Hashable
@@ -47,17 +43,10 @@ class Texts(NamedTuple):
 class FrameColumns(NamedTuple):
     """The contents of a frame as arrays.
 
-    Attributes
-    ----------
-    names
-        The names of the p columns with numbers.
-    numbers
-        float64 of shape (n, p + 1); NaN where not observed, as all of the last column is.
-    texts
-        The columns with strings. A column may have both numbers and strings.
-    refused
-        The first value that cannot be an input, under its column's name; empty if there is none.
-
+    - names: The names of the p columns with numbers.
+    - numbers: float64 of shape (n, p + 1); NaN where not observed, as all of the last column is.
+    - texts: The columns with strings. A column may have both numbers and strings.
+    - refused: The first value that cannot be an input, under its column's name; empty if there is none.
     """
 
     names: list[Any]
@@ -73,19 +62,11 @@ FrameParts = tuple[list[Any], list[Any], Array, dict[Any, list[Any]]]
 class Frame:
     """A data frame or array whose rows are records.
 
-    Parameters
-    ----------
-    X
-        Any eager data frame that narwhals knows (pandas, polars, pyarrow), or an array, of shape (n, d), whose columns
-        are named by the whole numbers from 0 up.
+    - X: Any eager data frame that narwhals knows (pandas, polars, pyarrow), or an array, of shape (n, d), whose columns
+      are named by the whole numbers from 0 up.
 
-    Raises
-    ------
-    ValueError
-        An array does not have two dimensions, or two columns of a frame have the same name.
-    TypeError
-        X is neither an eager data frame nor an array.
-
+    ValueError: An array does not have two dimensions, or two columns of a frame have the same name.
+    TypeError: X is neither an eager data frame nor an array.
     """
 
     def __init__(self, X: Any) -> None:
@@ -103,11 +84,7 @@ class Frame:
     def read(self) -> FrameColumns:
         """Read the columns into arrays of their own.
 
-        Raises
-        ------
-        ValueError
-            A column's name is of a type that no input's name may have.
-
+        ValueError: A column's name is of a type that no input's name may have.
         """
         order, names, matrix, listed = self._parts()
         mixed = {name: _look_through(values) for name, values in listed.items()}
@@ -153,8 +130,14 @@ class Frame:
         return to_native_frame(columns, like=self._frame)
 
     def _parts(self) -> FrameParts:
-        if self._array is not None:
-            return _parts_of(self._array)
+        array = self._array
+        if array is not None:
+            order = list(range(array.shape[1]))
+            if array.dtype.kind in "biuf":
+                return order, [*order], array, {}
+            plain = array.dtype.kind in _PLAIN_ARRAY
+            listed = {j: column.tolist() if plain else list(column) for j, column in enumerate(array.T)}
+            return order, [], np.zeros((len(array), 0)), listed
         numeric = {_plain(name): type(dtype) in _MATRIX for name, dtype in self._frame.schema.items()}
         names = [name for name, plain in numeric.items() if plain]
         # By position: narwhals takes a name that is a number for one.
@@ -168,11 +151,7 @@ class Frame:
 class RecordFrame(Frame):
     """Records whose names are columns; what a record does not have is not observed.
 
-    Parameters
-    ----------
-    xs
-        n records: their names are strings, their values numbers, booleans, strings or None.
-
+    - xs: n records: their names are strings, their values numbers, booleans, strings or None.
     """
 
     def __init__(self, xs: Sequence[Mapping[str, Any]]) -> None:
@@ -185,15 +164,6 @@ class RecordFrame(Frame):
         names = list(dict.fromkeys(name for x in self._records for name in x))
         listed = {name: [x.get(name) for x in self._records] for name in names}
         return names, [], np.zeros((len(self._records), 0)), listed
-
-
-def _parts_of(array: Array) -> FrameParts:
-    order = list(range(array.shape[1]))
-    if array.dtype.kind in "biuf":
-        return order, [*order], array, {}
-    plain = array.dtype.kind in _PLAIN_ARRAY
-    listed = {j: column.tolist() if plain else list(column) for j, column in enumerate(array.T)}
-    return order, [], np.zeros((len(array), 0)), listed
 
 
 def _unmasked(X: Array) -> Array:
@@ -243,20 +213,11 @@ def _look_at_each(values: list[Any]) -> _Mixed:
 def eager_frame(X: Any, name: str = "X") -> nw.DataFrame[Any]:
     """The data frame X as narwhals has it.
 
-    Parameters
-    ----------
-    X
-        The data frame.
-    name
-        What the caller names it, for the sentence that refuses it.
+    - X: The data frame.
+    - name: What the caller names it, for the sentence that refuses it.
 
-    Raises
-    ------
-    ValueError
-        Two columns have the same name.
-    TypeError
-        X is no eager data frame.
-
+    ValueError: Two columns have the same name.
+    TypeError: X is no eager data frame.
     """
     try:
         frame = into_frame(X)
@@ -290,3 +251,76 @@ def _refusal(X: Any, called: str) -> str:
     if isinstance(wrapped, nw.Series):
         return f"{called} is a series, a {name}: {_GIVE}"
     return f"{called} is a {name}: {_GIVE}"
+
+
+def target_list(y: Any) -> list[Any]:
+    """The targets of the rows of a frame as Python values.
+
+    - y: A list, tuple or array, a series that narwhals knows (pandas, polars, a chunked array of pyarrow), an array or
+      index of pandas, or a `pyarrow.Array`.
+
+    Returns n values; None where a list has None, a series a null, and one of pandas anything that it takes for missing
+    (NaN, NA, NaT): such a row is not learned.
+    ValueError: An array does not have one dimension.
+    TypeError: y is none of these.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> target_list(pd.Series([1.5, None]))
+    [1.5, None]
+
+    """
+    if isinstance(y, np.ndarray):
+        if y.ndim != 1:
+            raise ValueError(f"the targets have the shape {y.shape}: pass shape (n,), one target per row")
+        # Dates would become whole numbers of nanoseconds, which are targets.
+        return y.tolist() if y.dtype.kind in "biufUO" else list(y)
+    if isinstance(y, list | tuple):
+        return list(y)
+    package = type(y).__module__.partition(".")[0]
+    if package == "pyarrow" and hasattr(y, "to_pylist"):
+        return list(y.to_pylist())
+    if package == "pandas" and getattr(y, "ndim", 0) == 1 and not hasattr(y, "iloc"):  # an array or an index
+        return [None if missing else value for value, missing in zip(y.tolist(), y.isna().tolist(), strict=True)]
+    try:
+        series = into_series(y)
+    except TypeError:
+        raise TypeError(
+            f"the targets are a {type(y).__name__}: pass a list, a one-dimensional array or a series"
+        ) from None
+    values = list(series.to_list())
+    if series.implementation.is_pandas_like():  # which has NaN where others have null
+        for row in np.flatnonzero(series.is_null().to_numpy()).tolist():
+            values[row] = None
+    return values
+
+
+def target_dicts(y: Any) -> list[Any]:
+    """The targets of the rows of a frame by name.
+
+    - y: A data frame that narwhals knows (pandas, polars, pyarrow), with a column for each target; an array of shape
+      (n, K), whose targets are named 0 to K - 1; or a list of dicts.
+
+    Returns n dicts; None for what is missing in a frame: null or, in one of pandas, NaN, NA and NaT.
+    ValueError: An array does not have two dimensions.
+    TypeError: y is none of these.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> target_dicts(pd.DataFrame({"a": [1.5, None], "b": [2.0, 3.0]}))
+    [{'a': 1.5, 'b': 2.0}, {'a': None, 'b': 3.0}]
+
+    """
+    if isinstance(y, list | tuple):
+        return list(y)
+    if isinstance(y, np.ndarray):
+        if y.ndim != 2:
+            raise ValueError(f"the targets have the shape {y.shape}: pass shape (n, K), a column for each target")
+        columns: dict[Any, list[Any]] = dict(enumerate(map(target_list, y.T)))
+    else:
+        frame = eager_frame(y, "y")
+        # By position: narwhals takes a name that is a number for one.
+        columns = {name: target_list(frame[:, place].to_native()) for place, name in enumerate(frame.columns)}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -11,15 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.dates import instead_of_input
 from streamkernel.domain import Domain, is_inside
 from streamkernel.fields import whole
-from streamkernel.records.input_columns import InputColumns
-from streamkernel.records.input_scaler import RAW_LIMIT, InputScaler
-from streamkernel.records.plain import PLAIN, PlainRecords
+from streamkernel.records.input_columns import RAW_LIMIT, InputColumns, InputScaler
 from streamkernel.records.repeats import Repeats, turned_to_text
-from streamkernel.records.rows import NO_KEYS, Rows
-from streamkernel.state import Array, State, excerpt, real, tag, untag
+from streamkernel.records.rows import NO_KEYS, PLAIN, PlainRecords, Rows
+from streamkernel.state import Array, State, excerpt, instead_of_input, real, tag, untag
 
 _log = logging.getLogger(__name__)
 
@@ -30,26 +27,14 @@ _LARGEST = sys.float_info.max
 class Inputs:
     """The encoder of records: numbers are columns, strings are encoded as River's `OneHotEncoder` does it.
 
-    Parameters
-    ----------
-    max_inputs
-        The most columns; inputs past them are ignored and counted in `n_ignored`.
-    standardize
-        Whether numbers are centered and scaled by their running mean and deviation.
-    domain
-        The numbers that inputs may be; None (the default) is any.
-
-    Attributes
-    ----------
-    columns
-        The columns in the order of arrival, found by name.
-    scaler
-        The running standardization of the columns.
-    n_ignored
-        Inputs ignored, counted at each record learned.
-    repeats
-        The repetitions of string inputs, which limit their indicators; what is past that limit is not in `n_ignored`.
-
+    - max_inputs: The most columns; inputs past them are ignored and counted in `n_ignored`.
+    - standardize: Whether numbers are centered and scaled by their running mean and deviation.
+    - domain: The numbers that inputs may be; None (the default) is any.
+    - columns: The columns in the order of arrival, found by name.
+    - scaler: The running standardization of the columns.
+    - n_ignored: Inputs ignored, counted at each record learned.
+    - repeats: The repetitions of string inputs, which limit their indicators; what is past that limit is not in
+      `n_ignored`.
     """
 
     def __init__(self, max_inputs: int, standardize: bool, domain: Domain | None = None) -> None:
@@ -91,20 +76,11 @@ class Inputs:
     def encode(self, xs: Sequence[Mapping[Any, Any]], learn: Sequence[bool], is_checked: bool = False) -> Rows:
         """Encode records as rows, with columns added for new inputs.
 
-        Parameters
-        ----------
-        xs
-            n records.
-        learn
-            For each record, whether it may add columns.
-        is_checked
-            Whether `check` has passed them.
+        - xs: n records.
+        - learn: For each record, whether it may add columns.
+        - is_checked: Whether `check` has passed them.
 
-        Raises
-        ------
-        ValueError
-            As `check`. Nothing is changed then.
-
+        ValueError: As `check`. Nothing is changed then.
         """
         plain = self.encode_plain(xs)
         if plain is not None:

@@ -28,11 +28,7 @@ _log = logging.getLogger(__name__)
 class Repeats:
     """A counter of repetitions for each string input: learned records whose value had an indicator already.
 
-    Attributes
-    ----------
-    types_key
-        The key of a configuration that says how inputs are read, for warnings; empty: there is none.
-
+    - types_key: The key of a configuration that says how inputs are read, for warnings; empty: there is none.
     """
 
     def __init__(self) -> None:
@@ -85,14 +81,9 @@ _PLAIN_KEY = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)\Z)[a-z_]\w*",
 def many_values(name: Hashable, values: Collection[str], types_key: str = "") -> str:
     """Return what to do about a string input whose values rarely repeat.
 
-    Parameters
-    ----------
-    name
-        The input.
-    values
-        Its first values, each an indicator.
-    types_key
-        The key of a configuration that says how inputs are read; empty: there is none.
+    - name: The input.
+    - values: Its first values, each an indicator.
+    - types_key: The key of a configuration that says how inputs are read; empty: there is none.
 
     Examples
     --------

@@ -1,15 +1,17 @@
-"""The encoder of several targets at once: one column of scores for each, and the sum of their losses."""
+"""The encoders of several targets at once, numbers or labels: a column of scores for each, and the sum of losses."""
 
 import abc
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy import special
 
-from streamkernel.fields import state_mismatch, untagged, whole
-from streamkernel.records.labels import plain_label
-from streamkernel.records.targets import Encoded, Targets
-from streamkernel.state import Array, State, excerpt, tag
+from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN, are_moments, standardize_columns
+from streamkernel.compute.moments import SIZE as MOMENTS
+from streamkernel.fields import Rules, array, checked, state_mismatch, untagged, whole
+from streamkernel.records.targets import Encoded, Targets, plain_label, plain_number
+from streamkernel.state import Array, State, excerpt, real, tag
 
 #: A record's targets as they are kept: the names and plain values of those that it has.
 Pairs = tuple[tuple[Hashable, Any], ...]
@@ -18,14 +20,9 @@ Pairs = tuple[tuple[Hashable, Any], ...]
 class EncodedSeveral(Encoded):
     """Encoded targets of n consecutive records, K for each.
 
-    Attributes
-    ----------
-    y
-        What the loss takes, float64 of shape (n, K); NaN where a record has no such target.
-    before
-        What was known of each target before the record, float64 of shape (n, K, 2): the (mean, deviation) of numbers,
-        or zeros. NaN of a target that no record had had.
-
+    - y: What the loss takes, float64 of shape (n, K); NaN where a record has no such target.
+    - before: What was known of each target before the record, float64 of shape (n, K, 2): the (mean, deviation) of
+      numbers, or zeros. NaN of a target that no record had had.
     """
 
     @property
@@ -52,18 +49,9 @@ class SeveralTargets(Targets):
 
     A target that a record does not have, or that is None, has no gradient there.
 
-    Parameters
-    ----------
-    loss
-        A loss of (m,) encoded targets and (m,) scores.
-    most
-        The most targets. Values of any other are ignored, and counted in `n_limited`.
-
-    Attributes
-    ----------
-    names
-        The targets' names in the order of their columns.
-
+    - loss: A loss of (m,) encoded targets and (m,) scores.
+    - most: The most targets. Values of any other are ignored, and counted in `n_limited`.
+    - names: The targets' names in the order of their columns.
     """
 
     names: list[Hashable]
@@ -190,3 +178,127 @@ def widened(array: Array, n: int) -> Array:
     if missing <= 0:
         return array
     return np.concatenate([array, np.full((len(array), missing, *array.shape[2:]), np.nan)], axis=1)
+
+
+_NUMBERS = {float, int}
+
+
+class SeveralNumbers(SeveralTargets):
+    """The encoder of dicts of numbers, each target standardized by its running mean and deviation.
+
+    Numbers past `LARGEST` are cut there.
+
+    - moments: The running moments of the targets, float64 of shape (K, `compute.moments.SIZE`).
+    """
+
+    rules: ClassVar[Rules] = {"target_moments": are_moments}
+
+    def known(self, y: Any) -> Array | None:
+        """The numbers of a dict that has all known targets in their order, (K,); None for anything else."""
+        if type(y) is not dict or list(y) != self.names:
+            return None
+        values = y.values()
+        if not _NUMBERS.issuperset(map(type, values)) or not all(-LARGEST <= value <= LARGEST for value in values):
+            return None
+        return np.array([*values], np.float64)
+
+    def admit_known(self, value: Any) -> Array:
+        return np.asarray(self._encoded(value[None])[0][0])
+
+    def values(self, encoded: Encoded, scores: Array) -> list[dict[Any, float]]:
+        """Predictions in the targets' units, by the moments before each record, of the targets that had come."""
+        if not isinstance(encoded, EncodedSeveral):  # of no record
+            return []
+        numbers = encoded.before[:, :, 0] + encoded.before[:, :, 1] * scores
+        return [
+            dict(zip(self.names[:known], row, strict=False))
+            for known, row in zip(encoded.n_known.tolist(), numbers.tolist(), strict=True)
+        ]
+
+    def numbers(self, scores: Array) -> Array:
+        """Predictions in the targets' units, by the current moments, shape (n, K)."""
+        return np.asarray(self.moments[:, MEAN] + self.deviations * scores)
+
+    @property
+    def deviations(self) -> Array:
+        """The running standard deviations of the targets, float64 of shape (K,); 0 before two differ."""
+        return np.asarray(np.sqrt(self.moments[:, M2] / np.maximum(self.moments[:, COUNT], 1.0)))
+
+    def state(self) -> State:
+        return checked({**super().state(), "target_moments": self.moments.copy()}, self.rules)
+
+    def load_state(self, state: State) -> None:
+        checked(state, self.rules)
+        super().load_state(state)
+        self.moments = array(state, "target_moments", np.float64, len(self.names), MOMENTS)
+
+    def forget(self) -> None:
+        super().forget()
+        self.moments = np.zeros((0, MOMENTS))
+
+    def _plain(self, name: Hashable, value: Any) -> float:
+        try:
+            number = plain_number(value)
+        except ValueError as error:
+            raise ValueError(f"target {excerpt(name)}: {error}") from error
+        return min(max(number, -LARGEST), LARGEST)
+
+    def _widen(self, n: int) -> None:
+        missing = n - len(self.moments)
+        if missing > 0:
+            self.moments = np.concatenate([self.moments, np.zeros((missing, MOMENTS))])
+
+    def _encoded(self, values: Array) -> tuple[Array, Array]:
+        y, before = np.empty(values.shape), np.empty((*values.shape, 2))
+        standardize_columns(values, self.moments, y, before)
+        return y, before
+
+    def _is_possible(self, y: Array) -> bool:
+        return bool(np.isfinite(y).all())
+
+
+_BOOLEANS = {bool}
+
+
+class SeveralLabels(SeveralTargets):
+    """The encoder of dicts of booleans: each label is a target that is True or False."""
+
+    limit_warning = "labels past max_labels are not learned, counted in n_ignored_labels"
+
+    def known(self, y: Any) -> Array | None:
+        """The sides of a dict that has all known labels in their order, (K,); None for anything else."""
+        if type(y) is not dict or list(y) != self.names or not _BOOLEANS.issuperset(map(type, y.values())):
+            return None
+        return np.array([*y.values()], np.float64)
+
+    def probabilities(self, encoded: Encoded, scores: Array) -> list[dict[Any, dict[bool, float]]]:
+        """The probabilities of each record, by the labels that had come before it."""
+        if not isinstance(encoded, EncodedSeveral):  # of no record
+            return []
+        return [self.distribution(row[:known]) for known, row in zip(encoded.n_known.tolist(), scores, strict=True)]
+
+    def distribution(self, scores: Array) -> dict[Any, dict[bool, float]]:
+        """The probabilities of the first labels by their scores, (k,)."""
+        positive = self.positive(scores).tolist()
+        return {name: {False: 1.0 - p, True: p} for name, p in zip(self.names, positive, strict=False)}
+
+    def positive(self, scores: Array) -> Array:
+        """The probability that each label is true, of the shape of the scores."""
+        return np.asarray(special.expit(scores))
+
+    def _plain(self, name: Hashable, value: Any) -> bool:
+        number = real(value)
+        if number not in (0.0, 1.0):
+            raise ValueError(
+                f"label {excerpt(name)} is {excerpt(value)}: use True or False, or None if it is not known"
+            )
+        return bool(number)
+
+    def _widen(self, n: int) -> None:
+        """Nothing is known of a label but its name."""
+
+    def _encoded(self, values: Array) -> tuple[Array, Array]:
+        return values, np.zeros((*values.shape, 2))
+
+    def _is_possible(self, y: Array) -> bool:
+        return bool(np.isin(y, (0.0, 1.0)).all())

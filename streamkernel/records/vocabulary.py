@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.input_keys import key_of
-from streamkernel.records.classes import Classes
+from streamkernel.records.classes import Classes, TwoSides
 from streamkernel.records.frames import FrameColumns
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.targets import Targets
-from streamkernel.records.two_sides import TwoSides
-from streamkernel.state import tag, untag
+from streamkernel.state import key_of, tag, untag
 
 _WithLabels = Classes | TwoSides
 
@@ -26,13 +24,8 @@ _WithLabels = Classes | TwoSides
 class TextCounts:
     """The learned values of one string input.
 
-    Attributes
-    ----------
-    n_known, n_unknown
-        Rows with a value that has an indicator, and without one.
-    values
-        Distinct values without an indicator, of many those with the smallest keys.
-
+    - n_known, n_unknown: Rows with a value that has an indicator, and without one.
+    - values: Distinct values without an indicator, of many those with the smallest keys.
     """
 
     n_known: int = 0
@@ -44,17 +37,10 @@ class TextCounts:
 class Vocabulary:
     """What the learned rows of a batch bring.
 
-    Attributes
-    ----------
-    numbers
-        Rows with each number that has no column, by its name.
-    texts
-        The values of each string input, by its name.
-    labels
-        Labels that are not known, of many those whose tags come first.
-    n_unknown_labels
-        Rows with such a label.
-
+    - numbers: Rows with each number that has no column, by its name.
+    - texts: The values of each string input, by its name.
+    - labels: Labels that are not known, of many those whose tags come first.
+    - n_unknown_labels: Rows with such a label.
     """
 
     numbers: dict[Hashable, int] = field(default_factory=dict)
@@ -78,15 +64,9 @@ class Vocabulary:
 def vocabulary(inputs: Inputs, targets: Targets, columns: FrameColumns, ys: list[Any]) -> Vocabulary:
     """The vocabulary of the rows of a frame.
 
-    Parameters
-    ----------
-    inputs, targets
-        Those of a model, which are not changed.
-    columns
-        The contents of the frame.
-    ys
-        Targets as plain values; a row whose target is None brings nothing.
-
+    - inputs, targets: Those of a model, which are not changed.
+    - columns: The contents of the frame.
+    - ys: Targets as plain values; a row whose target is None brings nothing.
     """
     found = Vocabulary()
     learned = np.array([y is not None for y in ys], np.bool_)
@@ -149,15 +129,9 @@ def admissible(inputs: Inputs, targets: Targets, found: Vocabulary) -> tuple[lis
 def count_vocabulary(inputs: Inputs, targets: Targets, found: Vocabulary, columns: list[list[Any]]) -> None:
     """Count repetitions, and the inputs and labels of a batch that there was no room for.
 
-    Parameters
-    ----------
-    inputs, targets
-        Those of a model, with what was admissible of the batch.
-    found
-        What of its vocabulary they do not know, and how often they know the rest.
-    columns
-        Those that came with the batch: a value is no repetition where it brings its own.
-
+    - inputs, targets: Those of a model, with what was admissible of the batch.
+    - found: What of its vocabulary they do not know, and how often they know the rest.
+    - columns: Those that came with the batch: a value is no repetition where it brings its own.
     """
     inputs.n_ignored += sum(found.numbers.values())
     n_new = Counter(untag(tagged[1]) for tagged in columns if tagged[0] == "indicator")

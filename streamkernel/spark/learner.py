@@ -13,9 +13,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 
 from streamkernel.daemon.base import crash
-from streamkernel.estimators.growing import KernelMachine
+from streamkernel.estimators.growing import KernelMachine, SeveralLearner
 from streamkernel.estimators.least_squares import LeastSquaresEstimator
-from streamkernel.estimators.several_learner import SeveralLearner
 from streamkernel.spark.failures import failure_of
 from streamkernel.spark.kafka_options import PredictionTopic
 from streamkernel.spark.progress import BatchOrderError, ProgressStore, StreamProgress

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 from weakref import WeakKeyDictionary
 
+from streamkernel.arguments import lines
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import DaemonError, UnfitError
 from streamkernel.daemon.checkpoints.file import Checkpoint
@@ -18,7 +19,6 @@ from streamkernel.daemon.run_state.models import describe_model
 from streamkernel.daemon.run_state.run import check_versions, run_section
 from streamkernel.daemon.run_state.stored_models import StoredModels
 from streamkernel.estimators.base import StreamEstimator
-from streamkernel.representation import lines
 from streamkernel.spark.partials import Partials
 
 __all__ = ["BatchOrderError", "CheckpointProgress", "MemoryProgress", "ProgressStore", "StreamProgress"]

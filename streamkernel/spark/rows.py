@@ -13,15 +13,14 @@ from pyspark import StorageLevel, TaskContext
 from pyspark.sql import DataFrame
 
 from streamkernel.batch.chunk import BatchChunk
-from streamkernel.batch.least_squares_machine import LeastSquaresMachine
+from streamkernel.batch.least_squares import LeastSquaresMachine
 from streamkernel.batch.passes import ScoredChunk, ScoredRows
-from streamkernel.batch.rows import BatchMachine, Score, ScoredBatch, SumsT
+from streamkernel.batch.rows import BatchMachine, Score, ScoredBatch, SumsT, take_batch_step
 from streamkernel.batch.sums import Sums
 from streamkernel.connectors.encode import to_json
 from streamkernel.connectors.ports import Fault, Record
 from streamkernel.daemon.stream.lines import predictions
 from streamkernel.estimators.base import StreamEstimator, machine_of
-from streamkernel.estimators.batch_step import take_batch_step
 from streamkernel.records.frames import RecordFrame
 from streamkernel.spark.executors import SCHEMA, Broadcast, part, parts_of, tree_reduce
 from streamkernel.spark.partials import Partials, SourceChunk

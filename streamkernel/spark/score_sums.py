@@ -13,9 +13,8 @@ from streamkernel.batch.passes import ScoredChunk
 from streamkernel.daemon.stream.quality import TALLIES, log_losses
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.finite import clamped
-from streamkernel.records.classes import Classes
-from streamkernel.records.numbers import Numbers
-from streamkernel.records.two_sides import TwoSides
+from streamkernel.records.classes import Classes, TwoSides
+from streamkernel.records.targets import Numbers
 
 __all__ = ["ScoreSums"]
 

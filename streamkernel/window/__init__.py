@@ -2,8 +2,8 @@
 
 from streamkernel.window.dspdc import DSPDC
 from streamkernel.window.exact import Exact
-from streamkernel.window.factorized import Factorized
-from streamkernel.window.history import History
+from streamkernel.window.iterates import Factorized
+from streamkernel.window.linear_model import History
 from streamkernel.window.s3gd import S3GD
 from streamkernel.window.svrg import SVRG
 

@@ -1,10 +1,15 @@
-"""Which coordinates an iteration of a coordinate method updates: a random block of a partition, or a random subset."""
+"""Which coordinates an iteration of DSPDC updates, a random block or a random subset, and its step sizes.
+
+The step sizes follow from the scale constant Lambda of the data.
+"""
 
 import abc
+import math
+from typing import NamedTuple
 
 import numpy as np
 
-from streamkernel.compute.draws import draw_blocks, draw_subsets
+from streamkernel.compute.gaussians import draw_blocks, draw_subsets
 from streamkernel.compute.primal_dual import Choices
 from streamkernel.state import Array
 
@@ -93,3 +98,78 @@ class Subsets(Coordinates):
     def sums(self, values: Array) -> Array:
         largest = np.partition(values, self.n - self.size, axis=-1)[..., self.n - self.size :]
         return np.asarray(largest.sum(axis=-1, keepdims=True))
+
+
+class StepSizes(NamedTuple):
+    """tau, sigma and theta of one solve, and the factor by which an iteration shrinks what the theorem bounds."""
+
+    tau: float  #: primal step size
+    sigma: float  #: dual step size; a record's own problem has the step sigma / n
+    theta: float  #: extrapolation: xbar = x_old + (theta + 1) (x - x_old)
+    factor: float  #: of an iteration, in expectation, where Lambda is at least the data's
+
+
+def rule_of_thumb(n: int, dual_ratio: float, primal_ratio: float, largest_row: float) -> float:
+    """Lambda = m q max_i |a_i|^2 / p, as large as the part of a row that an iteration works on is on average.
+
+    - n: Records.
+    - dual_ratio, primal_ratio: n / m and p / q, at least 1.
+    - largest_row: The largest squared norm of a row of A.
+
+    Examples
+    --------
+    >>> rule_of_thumb(n=1000, dual_ratio=500, primal_ratio=4, largest_row=2.0)
+    1.0
+
+    """
+    return n / dual_ratio / primal_ratio * largest_row
+
+
+def step_sizes(
+    n: int,
+    dual_ratio: float,
+    primal_ratio: float,
+    scale: float,
+    strong_convexity: float,
+    gamma: float,
+    bounds_gap: bool = False,
+) -> StepSizes:
+    """Return tau, sigma and theta of the paper's Theorem 1, or of its Theorem 2.
+
+    They satisfy tau sigma = n m q / (4 p Lambda).
+
+    - n: Records, or dual blocks.
+    - dual_ratio: n / m: one over the probability with which an iteration updates a dual coordinate, at least 1.
+    - primal_ratio: p / q, likewise.
+    - scale: Lambda > 0, which is to be no less than the largest squared spectral norm of the part of A that an
+      iteration works on.
+    - strong_convexity: lambda > 0 of every g_j: l2, of l2 x^2 / 2 + l1 abs(x).
+    - gamma: > 0: the losses are (1 / gamma)-smooth.
+    - bounds_gap: Whether theta is that of Theorem 2 (18), which bounds the primal-dual gap; Theorem 1 bounds the
+      distance to the optimum. Defaults to False.
+
+    Examples
+    --------
+    >>> n, m, p, q, Lambda = 100, 2, 30, 5, 3.0
+    >>> steps = step_sizes(n, n / m, p / q, Lambda, strong_convexity=0.01, gamma=1.0)
+    >>> round(steps.tau * steps.sigma / (n * m * q / (4 * p * Lambda)), 12)
+    1.0
+    >>> round(steps.factor, 4)
+    0.9982
+
+    """
+    root = dual_ratio * primal_ratio * math.sqrt(scale / (strong_convexity * gamma * n))
+    difference = dual_ratio - primal_ratio
+    spread = math.hypot(difference, 2 * root)
+    # What both ratios' difference is subtracted from is computed without that subtraction, which would cancel digits.
+    larger = spread + abs(difference)
+    smaller = 4 * root * root / larger
+    iterations = max(dual_ratio, primal_ratio) + root
+    if bounds_gap:
+        iterations *= 2
+    return StepSizes(
+        tau=primal_ratio / strong_convexity / (larger if difference >= 0 else smaller),
+        sigma=n * dual_ratio / gamma / (smaller if difference >= 0 else larger),
+        theta=primal_ratio - primal_ratio / iterations,
+        factor=1 - 1 / iterations,
+    )

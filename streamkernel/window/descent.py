@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.duality import dual_start, multiply, records_gap
 from streamkernel.compute.semi_stochastic import full_gradient, mean_loss, variance_reduced_steps
+from streamkernel.compute.window_losses import multiply, records_gap, score_derivatives
 from streamkernel.state import Array
-from streamkernel.window.history import History
-from streamkernel.window.linear_model import LinearProblem
+from streamkernel.window.linear_model import History, LinearProblem
 
 __all__ = ["Descent"]
 
@@ -71,8 +70,9 @@ class Descent:
         gradient, w = np.empty_like(self.w), self.w.copy()
         mean_loss(*self.loss, X, y, weights, w)
         full_gradient(*self.loss, X, y, weights, w, self.derivatives, gradient)
-        steps = (*self.loss, X, y, weights, self.derivatives, gradient, w, 0, 1, self.penalty, self.state)
-        variance_reduced_steps(*steps)
+        kind, beta = self.loss
+        data, penalty, state = (X, y, weights), self.penalty, self.state
+        variance_reduced_steps(kind, beta, data, self.derivatives, None, gradient, w, 0, 1, penalty, state)
 
     def work(self, passes: float, function: Callable[..., None], *arguments: Any) -> None:
         """Call a function that reads `passes` times n records, and count its time."""
@@ -114,7 +114,7 @@ class Descent:
         if beta:
             z = beta * (z - problem.y)
         # Divided by the weights, `derivatives` could round to numbers outside the domain of the losses' conjugates.
-        dual_start(kind, problem.y, z, dual)
+        score_derivatives(kind, z, problem.y, dual)
         of_losses = records_gap(kind, problem.y, problem.weights, share * dual, z)[1] / (beta or 1.0)
         return float(of_losses + problem.regularizer.value(self.w) + share * along)
 
@@ -139,8 +139,9 @@ class Descent:
             steps * self.batch / len(self.problem.X),
             variance_reduced_steps,
             *self.loss,
-            *self.data,
+            self.data,
             self.derivatives,
+            None,
             self.gradient,
             self.w,
             steps,

@@ -8,18 +8,22 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from streamkernel.arguments import require_flag, require_number, require_whole
+from streamkernel.arguments import keep_arguments, require_flag, require_number, require_whole
 from streamkernel.compute.gaussians import feature_words
 from streamkernel.finite import is_finite
-from streamkernel.representation import keep_arguments
 from streamkernel.state import Array, excerpt
-from streamkernel.window.coordinates import Blocks, Coordinates, Subsets
-from streamkernel.window.factorized import Factorized, FactorizedIterates, padded_factors
-from streamkernel.window.history import History
-from streamkernel.window.iterates import ColumnIterates, Iterates, RowIterates, SparseIterates
-from streamkernel.window.linear_model import LinearProblem, LinearSolver, dense_rows
+from streamkernel.window.coordinates import Blocks, Coordinates, StepSizes, Subsets, rule_of_thumb, step_sizes
+from streamkernel.window.iterates import (
+    ColumnIterates,
+    Factorized,
+    FactorizedIterates,
+    Iterates,
+    RowIterates,
+    SparseIterates,
+    padded_factors,
+)
+from streamkernel.window.linear_model import History, LinearProblem, LinearSolver, dense_rows
 from streamkernel.window.losses import ElasticNet, WindowLoss
-from streamkernel.window.step_sizes import StepSizes, rule_of_thumb, step_sizes
 
 __all__ = ["DSPDC"]
 

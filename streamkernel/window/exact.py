@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.arguments import require_number, require_whole
+from streamkernel.arguments import keep_arguments, require_number, require_whole
 from streamkernel.compute.cholesky import add_gram, add_products, factorize, solve
 from streamkernel.compute.features import mean_outer
 from streamkernel.compute.window_losses import score_derivatives, score_losses
-from streamkernel.representation import keep_arguments
 from streamkernel.state import Array
-from streamkernel.window.history import History
-from streamkernel.window.linear_model import LinearProblem, LinearSolver
+from streamkernel.window.linear_model import History, LinearProblem, LinearSolver
 from streamkernel.window.losses import ElasticNet, WindowLoss
 
 
@@ -42,31 +40,24 @@ class RowParts(abc.ABC):
         """The derivative of the loss by the scores of a part's rows, float64 of shape (m, K)."""
 
 
-class NormalEquations:
+def normal_equations(rows: RowParts, l2: float) -> Array:
     """The Cholesky factor of (c/n) A^T W A + l2 I, for a curvature c and rows A of weights W.
 
     ValueError: The matrix is singular in float64.
     """
-
-    def __init__(self, rows: RowParts, l2: float) -> None:
-        self._C = np.zeros((rows.p, rows.p))
-        np.fill_diagonal(self._C, l2)
-        for part, A in rows.parts():
-            add_gram(A * np.sqrt(rows.weights[part] * (rows.curvature / rows.n))[:, None], 0, len(A), 0, 1.0, self._C)
-        factorize(self._C)
-        diagonal = np.diag(self._C)
-        # A factor tells its matrix's condition no better than by its diagonal.
-        if not np.isfinite(diagonal).all() or diagonal.min() <= diagonal.max() * _SMALLEST:
-            raise ValueError(
-                f"the normal equations of these {rows.n} rows and {rows.p} columns are singular with l2={l2:g}: "
-                "use a larger l2, remove columns that others add up to, or scale all columns alike"
-            )
-
-    def solved(self, b: Array) -> Array:
-        """The solution of each row of b, shape (K, p)."""
-        x = b.copy()
-        solve(self._C, x)
-        return x
+    C = np.zeros((rows.p, rows.p))
+    np.fill_diagonal(C, l2)
+    for part, A in rows.parts():
+        add_gram(A * np.sqrt(rows.weights[part] * (rows.curvature / rows.n))[:, None], 0, len(A), 0, 1.0, C)
+    factorize(C)
+    diagonal = np.diag(C)
+    # A factor tells its matrix's condition no better than by its diagonal.
+    if not np.isfinite(diagonal).all() or diagonal.min() <= diagonal.max() * _SMALLEST:
+        raise ValueError(
+            f"the normal equations of these {rows.n} rows and {rows.p} columns are singular with l2={l2:g}: "
+            "use a larger l2, remove columns that others add up to, or scale all columns alike"
+        )
+    return C
 
 
 def minimize(rows: RowParts, l2: float, start: Array, tol: float, max_passes: int) -> Iterator[Array]:
@@ -88,11 +79,12 @@ def minimize(rows: RowParts, l2: float, start: Array, tol: float, max_passes: in
     [^2]: O'Donoghue and Candes, "Adaptive restart for accelerated gradient schemes", 2015.
 
     """
-    equations = NormalEquations(rows, l2)
+    factor = normal_equations(rows, l2)
     x, ahead, momentum = start, start, 1.0
     for _ in range(1 if rows.is_quadratic else max_passes):
         G = _gradient(rows, ahead) + l2 * ahead
-        step = equations.solved(G)
+        step = G.copy()
+        solve(factor, step)
         before, x = x, ahead - step
         yield x
         # Sums of NumPy, not of a library whose threads may change last bits.

@@ -19,7 +19,6 @@ class LastRecords:
     - size: The most records.
     - max_bytes: The most bytes of rows, of 8 bytes an input.
     - n: Records kept.
-    - max_bytes: How many bytes of inputs are kept at most.
     """
 
     n: int

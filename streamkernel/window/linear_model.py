@@ -3,17 +3,42 @@
 import abc
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from river import base
 from scipy import sparse
 
-from streamkernel.arguments import new_seed, require_from_zero, require_positive, require_seed
-from streamkernel.representation import Representable
+from streamkernel.arguments import Representable, new_seed, require_from_zero, require_positive, require_seed
 from streamkernel.state import Array, excerpt
-from streamkernel.window.history import History
 from streamkernel.window.losses import ElasticNet, WindowLoss, window_loss
+
+
+class History(NamedTuple):
+    """The objective and duality gap of a solver during its run.
+
+    Attributes
+    ----------
+    passes
+        Passes over the data so far, of shape (steps,). The first is 0, at the start.
+    seconds
+        Seconds of work so far, without the time for this history.
+    objective
+        The objective there.
+    gap
+        The duality gap there, an upper bound on the distance to the optimum. NaN for a solver without one.
+
+    """
+
+    passes: Array
+    seconds: Array
+    objective: Array
+    gap: Array
+
+    @classmethod
+    def of(cls, rows: list[tuple[float, float, float, float]]) -> "History":
+        """One of rows (passes, seconds, objective, gap)."""
+        return cls(*np.array(rows, np.float64).reshape(-1, 4).T.copy())
 
 
 def column_names(X: Any) -> tuple[Hashable, ...] | None:
@@ -45,14 +70,6 @@ def by_name(X: Any, names: Sequence[Hashable] | None) -> Any:
     if lacking is not None:
         raise ValueError(f"X lacks the column {excerpt(lacking)}, which the fitted data had")
     return X.select(list(names)) if hasattr(type(X), "select") else X[list(names)]
-
-
-def require_dense(name: str, values: Any) -> None:
-    """Refuse sparse matrices, and products of two factors, where rows of numbers are wanted, by a ValueError."""
-    if sparse.issparse(values):
-        raise ValueError(f"{name} is sparse, which only DSPDC accepts: pass {name}.toarray()")
-    if getattr(type(values), "is_product", False):
-        raise ValueError(f"{name} is a product of two factors, which only DSPDC accepts: pass U @ V")
 
 
 @dataclass(eq=False)
@@ -140,22 +157,12 @@ class LinearSolver(Representable, base.Base, abc.ABC):
     def solve_outputs(self, X: Array, targets: Sequence[Array] | Array, weights: Array, starts: Array) -> Array:
         """Return the coefficients of several outputs of the same rows, float64 of shape (K, p).
 
-        Parameters
-        ----------
-        X
-            Rows, contiguous float64 of shape (n, p), finite.
-        targets
-            For each output, numbers or labels of -1 and 1, which may all be the same; float64 of shape (n,).
-        weights
-            Weights from 0 up of mean 1, shape (n,).
-        starts
-            The starts, shape (K, p).
+        - X: Rows, contiguous float64 of shape (n, p), finite.
+        - targets: For each output, numbers or labels of -1 and 1, which may all be the same; float64 of shape (n,).
+        - weights: Weights from 0 up of mean 1, shape (n,).
+        - starts: The starts, shape (K, p).
 
-        Raises
-        ------
-        ValueError
-            An argument of the solver or the data are unusable.
-
+        ValueError: An argument of the solver or the data are unusable.
         """
         loss, regularizer = self._checked()
         rows = self._rows(X)
@@ -253,7 +260,10 @@ def dense_rows(X: Any, name: str = "X") -> Array:
 
 
 def _finite(name: str, values: Any) -> Array:
-    require_dense(name, values)
+    if sparse.issparse(values):
+        raise ValueError(f"{name} is sparse, which only DSPDC accepts: pass {name}.toarray()")
+    if getattr(type(values), "is_product", False):
+        raise ValueError(f"{name} is a product of two factors, which only DSPDC accepts: pass U @ V")
     try:
         if np.iscomplexobj(values):
             raise ValueError

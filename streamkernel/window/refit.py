@@ -16,8 +16,7 @@ from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Log, Softmax, SquaredHinge, curvature, is_smooth
 from streamkernel.records.classes import Classes
-from streamkernel.records.numbers import Numbers
-from streamkernel.records.targets import Encoded, Targets
+from streamkernel.records.targets import Encoded, Numbers, Targets
 from streamkernel.state import Array, State
 from streamkernel.window.exact import Exact, RowParts, minimize
 from streamkernel.window.last_records import LastRecords
@@ -150,8 +149,11 @@ class Refit:
         machine.expansion.widen(K)
         machine.history.widen(K)
         rows = _FeatureRows(machine, self.records, first)
-        solve = self._exactly if isinstance(self._solver, Exact) else self._by_solver
-        solution = solve(rows, _coefficients(machine))
+        start, solver = _coefficients(machine), self._solver
+        if isinstance(solver, Exact):
+            *_, solution = minimize(rows, solver.l2, start, solver.tol, solver.max_passes)
+        else:
+            solution = self._by_solver(rows, start)
         if not np.isfinite(solution).all():
             raise NotFiniteError(
                 "the coefficients solved on the window are not finite: use smaller inputs, or a larger l2 in the solver"
@@ -190,11 +192,6 @@ class Refit:
         """Whether the records that are solved on have two labels at least, where labels are learned."""
         y = self.records.targets[first:]
         return isinstance(self.machine.targets, Numbers) or bool((y != y[0]).any())
-
-    def _exactly(self, rows: "_FeatureRows", start: Array) -> Array:
-        solver: Any = self._solver
-        *_, solution = minimize(rows, solver.l2, start, solver.tol, solver.max_passes)
-        return solution
 
     def _by_solver(self, rows: "_FeatureRows", start: Array) -> Array:
         machine = self.machine

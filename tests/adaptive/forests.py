@@ -3,7 +3,7 @@
 import numpy as np
 
 from streamkernel.adaptive.forest import TreeEnsembles
-from streamkernel.compute import tree_schedule, trees
+from streamkernel.compute import tree_growth, trees
 
 T, M, WINDOW, D, K = 2, 3, 40, 4, 3
 
@@ -28,7 +28,7 @@ def learn(forest, X, targets, weights):
     said = np.full(targets.shape, np.nan)
     for x, target, weight, out in zip(X, targets, weights, said, strict=True):
         trees.predict_trees(forest.arrays, x, out)
-        tree_schedule.learn_trees(forest.arrays, x, target, weight)
+        tree_growth.learn_trees(forest.arrays, x, target, weight)
     return said
 
 

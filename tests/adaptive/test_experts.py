@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.memory import Memory
-from streamkernel.adaptive.number_experts import NumberExperts
-from streamkernel.compute.number_targets import MAGNITUDES
+from streamkernel.adaptive.target_experts import LabelExperts, NumberExperts
+from streamkernel.compute.number_pass import MAGNITUDES
 from tests.adaptive.experts import learn_columns
 
 RIDGE = 0.1

@@ -5,7 +5,7 @@ import pytest
 
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.memory import Memory
-from streamkernel.adaptive.number_experts import NumberExperts
+from streamkernel.adaptive.target_experts import NumberExperts
 from streamkernel.compute.recursive import learn_least_squares
 from streamkernel.kernels import Gaussian
 from tests import naive

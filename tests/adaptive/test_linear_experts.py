@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from streamkernel.adaptive.label_experts import LabelExperts
-from streamkernel.adaptive.number_experts import NumberExperts
+from streamkernel.adaptive.target_experts import LabelExperts, NumberExperts
 from streamkernel.compute.recursive import learn_newton
 from tests import naive
 from tests.adaptive.experts import learn, make_experts

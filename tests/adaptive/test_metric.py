@@ -5,7 +5,7 @@ import pytest
 
 from streamkernel.adaptive import relearning as metric
 from streamkernel.adaptive.features import AdaptiveFeatures
-from streamkernel.compute.arrival import slopes
+from streamkernel.compute.features import slopes
 from streamkernel.kernels import Gaussian
 
 NO_KEYS = np.zeros(0, np.uint64)

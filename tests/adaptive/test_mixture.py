@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.label_experts import LabelExperts
-from streamkernel.adaptive.number_experts import NumberExperts
+from streamkernel.adaptive.target_experts import LabelExperts, NumberExperts
 from streamkernel.compute.experts import (
     hedge_weights,
 )

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.adaptive import relearning
 from streamkernel.adaptive.features import AdaptiveFeatures
-from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.memory import Memory
-from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.relearning import Relearning
+from streamkernel.adaptive.target_experts import LabelExperts, NumberExperts
 from streamkernel.kernels import Gaussian
 from streamkernel.state import from_bytes, to_bytes
 from tests.adaptive.experts import learn_columns

@@ -7,7 +7,7 @@ import pytest
 from streamkernel import (
     KernelLeastSquaresRegressor,
 )
-from streamkernel.batch import rank_update
+from streamkernel.batch import sums
 from streamkernel.estimators.base import machine_of
 from streamkernel.records.frames import Frame
 from streamkernel.records.targets import Encoded
@@ -63,7 +63,7 @@ def test_a_step_that_fails_leaves_the_model_as_it_was(name, monkeypatch):
 
     xs = [{"a": 1.0, "new": 2.0}, {"a": 2.0, "word": "other"}]
     with monkeypatch.context() as patched:
-        patched.setattr(rank_update, "_root", fail)
+        patched.setattr(sums, "_root", fail)
         with pytest.raises(KeyboardInterrupt):
             model.batch_step(_frame(xs), [7.0, 8.0])
     assert model.state_digest() == before

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamkernel.batch.rank_update import learn_one_sum, learn_sums
+from streamkernel.batch.sums import learn_one_sum, learn_sums
 from tests import naive
 
 RIDGE = 0.1

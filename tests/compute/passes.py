@@ -14,8 +14,7 @@ from streamkernel.adaptive.heads import LeastSquaresHeads
 from streamkernel.adaptive.memory import Memory
 from streamkernel.compute import memory as memories
 from streamkernel.compute import trees
-from streamkernel.compute.experts import Heads, Linear
-from streamkernel.compute.stacking import Stacking
+from streamkernel.compute.experts import Heads, Linear, Stacking
 from tests import naive
 
 RIDGE = 0.1
@@ -76,7 +75,8 @@ def named(matrices, rates):
 
 def plain(*parts):
     """Parts as plain tuples, as estimators have them: of each type of argument there is code to compile."""
-    return tuple(map(tuple, parts))
+    *experts, others = map(tuple, parts)
+    return tuple(experts), others
 
 
 def prior_of(losses):

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.compute import anchors as kernels
+from streamkernel.compute import semi_stochastic as kernels
 from tests import naive
 
 seeds = st.integers(0, 2**32)

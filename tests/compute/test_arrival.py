@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from streamkernel.adaptive.experts import Arrivals, advance_records
-from streamkernel.compute import arrival as kernels
+from streamkernel.compute import features as kernels
 from streamkernel.compute import label_pass, moments, number_pass
 from streamkernel.compute.features import SINE
 from tests import naive

@@ -29,7 +29,7 @@ print(streamkernel.__file__, model.n_steps)
 CALL = """
 import numpy as np
 import streamkernel
-from streamkernel.compute.softmax import softmax_into
+from streamkernel.compute.experts import softmax_into
 softmax_into(np.zeros(2), 1.0, np.zeros(2))
 print(streamkernel.__file__, 3)
 """

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from streamkernel.compute.check import margin
-from streamkernel.growth.inequality import BlockTerms, admissible_steps
+from streamkernel.compute.mixture_parts import margin
+from streamkernel.growth.cdsg import BlockTerms, admissible_steps
 from tests import naive
 from tests.growth.naive import inequality_9
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streamkernel.compute import features as kernels
 from streamkernel.compute.features import SINE, TILE
-from streamkernel.compute.intrinsics import multiply_add
+from streamkernel.compute.vectors import multiply_add
 from tests import naive
 
 DTYPES = [np.dtype("float32"), np.dtype("float64")]

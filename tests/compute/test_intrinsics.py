@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llvmlite.binding import get_host_cpu_features
 
-from streamkernel.compute.intrinsics import add_four, copysign, dot_four, multiply_add, popcount, rint, wide
+from streamkernel.compute.vectors import add_four, copysign, dot_four, multiply_add, popcount, rint, wide
 
 DTYPES = [np.float32, np.float64]
 BITS = {np.float32: np.uint32, np.float64: np.uint64}

@@ -88,7 +88,7 @@ codegen.JITCPUCodegen.__getattr__ = numbas_own
 NESTED = """
 import numpy as np
 from streamkernel.compute import jit
-from streamkernel.compute.softmax import softmax_rows
+from streamkernel.compute.experts import softmax_rows
 scores, p = np.random.default_rng(1).normal(size=(5, 3)), np.empty((5, 3))
 softmax_rows(scores, p)
 print(jit._LINKING is not None, p.tobytes().hex())

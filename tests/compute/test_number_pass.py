@@ -7,8 +7,8 @@ from streamkernel.compute import number_pass as kernels
 from streamkernel.compute.experts import Mixture
 from streamkernel.compute.memory import NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE
-from streamkernel.compute.number_targets import MAGNITUDES, RESIDUALS
-from streamkernel.compute.number_targets import MEDIAN_SIZE as MEDIAN
+from streamkernel.compute.number_pass import MAGNITUDES, RESIDUALS
+from streamkernel.compute.number_pass import MEDIAN_SIZE as MEDIAN
 from tests import naive
 from tests.compute import passes
 from tests.compute.passes import MEMORY, TREES, Stream

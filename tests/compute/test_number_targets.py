@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.compute import number_targets as kernels
+from streamkernel.compute import number_pass as kernels
 from streamkernel.compute.moments import SIZE
-from streamkernel.compute.number_targets import MAGNITUDES, AsinhStatistics
+from streamkernel.compute.number_pass import MAGNITUDES, AsinhStatistics
 from tests import naive
 from tests.naive.number_targets import ring
 

@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from streamkernel.compute import draws, duality, primal_dual
-from streamkernel.window.coordinates import Blocks, Subsets
-from streamkernel.window.factorized import Factorized, FactorizedIterates, padded_factors
+from streamkernel.compute import gaussians, primal_dual, window_losses
+from streamkernel.window.coordinates import Blocks, StepSizes, Subsets
+from streamkernel.window.iterates import Factorized, FactorizedIterates, padded_factors
 from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.losses import LOSSES, ElasticNet
-from streamkernel.window.step_sizes import StepSizes
 from tests import naive
 
 kinds = st.sampled_from([loss.kind for loss in LOSSES.values()])
@@ -101,7 +100,7 @@ def test_factors(loss, seed, subsets, p, d):
 def test_draws_of_blocks(bound, seed, count):
     state, drawn = np.array([seed], np.uint64), np.empty(count, np.int64)
     expected = naive.draw_blocks(seed, bound, drawn)
-    draws.draw_blocks(state, bound, drawn)
+    gaussians.draw_blocks(state, bound, drawn)
     assert list(drawn) == expected
 
 
@@ -110,7 +109,7 @@ def test_draws_of_subsets(n, seed, data):
     drawn = np.empty((4, data.draw(st.integers(1, n))), np.int64)
     pool = np.arange(n)
     expected = naive.draw_subsets(seed, list(range(n)), drawn)
-    draws.draw_subsets(np.array([seed], np.uint64), pool, drawn)
+    gaussians.draw_subsets(np.array([seed], np.uint64), pool, drawn)
     assert drawn.tolist() == expected
     assert all(len(set(row)) == len(row) for row in expected)
     assert sorted(pool) == list(range(n))
@@ -120,14 +119,11 @@ def test_draws_of_subsets(n, seed, data):
 def test_gaps(kind, seed):
     case = Case(kind, seed)
     z, sums = np.empty(len(case.A)), np.empty(len(case.x))
-    duality.multiply(case.A, case.x, z)
-    duality.multiply_transposed(case.A, case.weighted, sums)
+    window_losses.multiply(case.A, case.x, z)
+    window_losses.multiply_transposed(case.A, case.weighted, sums)
     np.testing.assert_allclose(z, naive.multiply(case.A, case.x), atol=1e-12)
     np.testing.assert_allclose(sums, naive.multiply_transposed(case.A, case.weighted), atol=1e-12)
     arguments = kind, case.y, case.weights, case.beta, z
-    assert duality.records_gap(*arguments) == pytest.approx(naive.records_gap(*arguments), rel=1e-10, abs=1e-12)
+    assert window_losses.records_gap(*arguments) == pytest.approx(naive.records_gap(*arguments), rel=1e-10, abs=1e-12)
     arguments = case.x, sums / len(z), 0.3, 0.05
-    assert duality.coefficients_gap(*arguments) == pytest.approx(naive.coefficients_gap(*arguments), rel=1e-10)
-    beta = np.empty(len(z))
-    duality.dual_start(kind, case.y, z, beta)
-    np.testing.assert_allclose(beta, naive.dual_start(kind, case.y, z), atol=1e-12)
+    assert window_losses.coefficients_gap(*arguments) == pytest.approx(naive.coefficients_gap(*arguments), rel=1e-10)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkernel.compute import random_features, sketches
+from streamkernel.compute import laws, random_features
 from streamkernel.compute.features import SINE
 from streamkernel.kernels import Polynomial
 from tests.naive import random_features as naive
@@ -70,10 +70,10 @@ def test_sign_products(seed, n, d, m):
     words, keys = (rng.integers(0, 2**64, size, dtype=np.uint64) for size in (m, d))
     orders = rng.integers(0, 6, m)
     out = np.full((n, m), np.nan)
-    sketches.sign_products(X, words, keys, orders, weights, 1e18, out)
+    laws.sign_products(X, words, keys, orders, weights, 1e18, out)
     lists = [part.tolist() for part in (words, keys, orders, weights)]
     _close(out, [naive.sign_products(x, *lists) for x in X.tolist()])
-    sketches.sign_products(1e200 * X, words, keys, orders, weights, 5.0, out)
+    laws.sign_products(1e200 * X, words, keys, orders, weights, 5.0, out)
     assert np.abs(out).max() <= 5.0
 
 
@@ -84,12 +84,12 @@ def test_tensor_sketches(seed, n, d, blocks, F, degree):
     X = rng.normal(size=(n, d))
     words, keys = (rng.integers(0, 2**64, size, dtype=np.uint64) for size in (blocks, d))
     made = np.full((n, blocks, degree, F), np.nan)
-    sketches.count_sketches(X, words, keys, 0.5, made)
+    laws.count_sketches(X, words, keys, 0.5, made)
     expected = [naive.count_sketches(x, words.tolist(), keys.tolist(), 0.5, degree, F) for x in X.tolist()]
     _close(made, expected)
     spectra = np.array([[[naive.spectrum(one) for one in of_block] for of_block in row] for row in expected])
     product = np.empty((n, blocks, spectra.shape[3]), np.complex128)
-    sketches.multiply_spectra(spectra, product)
+    laws.multiply_spectra(spectra, product)
     _close(product, [[naive.multiply_spectra(of_block.tolist()) for of_block in row] for row in spectra])
     out = np.full((n, blocks * F), np.nan)
     Polynomial(degree, 0.25).features(X, np.repeat(words[:, None], F, axis=1), keys, 1.0, out)

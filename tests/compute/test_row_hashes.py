@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from streamkernel.compute import row_hashes as kernels
+from streamkernel.compute import gaussians as kernels
 from tests import naive
 
 KEYS = st.lists(st.integers(0, 2**64 - 1), min_size=0, max_size=5)

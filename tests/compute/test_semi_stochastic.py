@@ -54,7 +54,7 @@ def test_variance_reduced_steps(loss, n, p, steps, batch, seed):
     d, gradient = naive.full_gradient(*loss, *data, w)
     w = w + 0.1
     state = np.array([seed], np.uint64)
-    arguments = *loss, *data, d, gradient
+    arguments = *loss, tuple(data), d, None, gradient
     expected, end = naive.variance_reduced_steps(*arguments, w, steps, batch, PENALTY, seed)
     kernels.variance_reduced_steps(*arguments, w, steps, batch, PENALTY, state)
     assert np.allclose(w, expected)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.compute import softmax as kernels
+from streamkernel.compute import experts as kernels
 from tests import naive
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from streamkernel.compute import stacking as kernels
-from streamkernel.compute.stacking import Stacking
+from streamkernel.compute import experts as kernels
+from streamkernel.compute.experts import Stacking
 from tests import naive
 from tests.compute import passes
 

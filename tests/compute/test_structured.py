@@ -12,7 +12,7 @@ from streamkernel.compute import lanes
 from streamkernel.compute import structured as kernels
 from streamkernel.compute.features import SINE
 from streamkernel.compute.structured import PART, Groups
-from streamkernel.expansion.stacks import SMALLEST, Stacks
+from streamkernel.expansion.sources import SMALLEST, Stacks
 from tests import naive
 
 LANES = lanes.LANES

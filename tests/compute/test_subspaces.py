@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from streamkernel.compute.draws import restrict
-from streamkernel.compute.gaussians import feature_words
+from streamkernel.compute.gaussians import feature_words, restrict
 from tests import naive
 
 M = 3000

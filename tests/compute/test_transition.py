@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.compute import transition as kernels
+from streamkernel.compute import label_pass as kernels
 from tests import naive
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.adaptive.forest import NODES, TreeEnsembles
-from streamkernel.compute import splits, tree_growth, tree_schedule
+from streamkernel.compute import splits, tree_growth
 from streamkernel.compute.trees import GROWING, GROWN, SEEN, SINCE
 from tests import naive
 
@@ -39,8 +39,8 @@ def _work(forest, stream):
     arrays = forest.arrays
     for x, targets, weight in zip(*stream, strict=True):
         growing, since = int(arrays.counts[GROWING]), int(arrays.counts[SINCE])
-        work, most = int(arrays.progress[tree_growth.WORK]), tree_schedule.most_work(arrays)
-        tree_schedule.learn_trees(arrays, x, targets, weight)
+        work, most = int(arrays.progress[tree_growth.WORK]), tree_growth.most_work(arrays)
+        tree_growth.learn_trees(arrays, x, targets, weight)
         if growing:
             left = naive.records_to_grow(growing, forest.n_trees) - since
             yield int(arrays.progress[tree_growth.WORK]) - work, (most - work) // left, growing, most
@@ -81,7 +81,7 @@ def test_a_growth_has_the_window_it_began_with_and_ends_when_its_records_are_the
     began = []
     for i in range(700):
         growing = counts[GROWING]
-        tree_schedule.learn_trees(forest.arrays, X[i], targets[i], weights[i])
+        tree_growth.learn_trees(forest.arrays, X[i], targets[i], weights[i])
         if counts[GROWING] > growing:
             began.append((i, int(counts[GROWING])))
             assert counts[SINCE] == 0

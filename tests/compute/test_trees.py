@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.adaptive.forest import TreeEnsembles
-from streamkernel.compute import splits, tree_growth, tree_schedule, trees
+from streamkernel.compute import splits, tree_growth, trees
 from tests import naive
 from tests.compute import passes
 
@@ -123,7 +123,7 @@ def test_a_leaf_follows(rng, weight):
 
 def _taught(forest, records):
     for x, targets, weight in records:
-        tree_schedule.learn_trees(forest.arrays, x, targets, weight)
+        tree_growth.learn_trees(forest.arrays, x, targets, weight)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from streamkernel.expansion.expansion import Expansion
-from streamkernel.expansion.stacks import LARGEST, SMALLEST, Stacks
+from streamkernel.expansion.sources import LARGEST, SMALLEST, Stacks
 from streamkernel.kernels import Gaussian
 from streamkernel.records.rows import Rows
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import moments
-from streamkernel.compute.arrival import Scaling
-from streamkernel.growth.minibatch import MiniBatch
+from streamkernel.compute.features import Scaling
+from streamkernel.growth.waiting import MiniBatch
 
 SIZE = 8
 DTYPES = st.sampled_from([np.dtype("float32"), np.dtype("float64")])

@@ -11,7 +11,7 @@ from streamkernel.estimators.base import machine_of
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth import CDSG, DSG
 from streamkernel.kernels import Gaussian
-from streamkernel.records.several_numbers import SeveralNumbers
+from streamkernel.records.several import SeveralNumbers
 from tests.growth import naive
 
 

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from streamkernel import AdaptiveKernelClassifier, GaussianProcessRegressor, KernelClassifier
 from streamkernel.expansion.expansion import Expansion
-from streamkernel.input_keys import key_of
 from streamkernel.kernels import Cauchy, DotProduct, Gaussian, Laplacian, Mahalanobis, SkewedChiSquared
-from streamkernel.state import tag
+from streamkernel.state import key_of, tag
 
 NAMES = ["a", "b", 3, ("c", True)]
 

@@ -5,7 +5,7 @@ from river import base
 
 from streamkernel import WindowRefit
 from streamkernel.estimators.growing import KernelMachine
-from streamkernel.expansion.drawn import MANY
+from streamkernel.expansion.sources import MANY
 
 # Of float32 projections, which a library adds up in another order. The rounding grows with what is added up.
 ROUNDING = 1e-4

@@ -1,7 +1,6 @@
 """The slow plain twin of every jitted kernel in streamkernel/compute, written for reading: loops, Python numbers.
 
-A twin has the name of its kernel and returns what the kernel fills in. It is in the module of the same name, and tests
-write `naive.f`, whatever the module.
+A twin has the name of its kernel and returns what the kernel fills in. Tests write `naive.f`, whatever the module.
 """
 
 import importlib

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.naive.features import _dot
-from tests.naive.window_losses import elastic_net_conjugate, loss_conjugate, loss_derivative, loss_value
+from tests.naive.window_losses import elastic_net_conjugate, loss_conjugate, loss_value
 
 
 def multiply(A, x):
@@ -24,7 +24,3 @@ def records_gap(kind, y, weights, beta, z):
 def coefficients_gap(x, s, l2, l1):
     value = sum(l2 / 2 * a * a + l1 * abs(a) for a in x)
     return value, value + sum(elastic_net_conjugate(-b, l2, l1) + a * b for a, b in zip(x, s, strict=True))
-
-
-def dual_start(kind, y, z):
-    return [loss_derivative(kind, score, target) for target, score in zip(y, z, strict=True)]

@@ -1,4 +1,4 @@
-"""Plain twins of `streamkernel.compute.row_hashes`."""
+"""Plain twins of `streamkernel.compute.gaussians`."""
 
 import math
 import struct

@@ -1,4 +1,4 @@
-"""Plain twins of `streamkernel.compute.number_targets`."""
+"""Plain twins of `streamkernel.compute.number_pass`."""
 
 import math
 

@@ -47,7 +47,7 @@ def take_step(g, w, step, l2, l1):
     return np.array([elastic_net_step(a - step * b, step, l2, l1) for a, b in zip(w, g, strict=True)])
 
 
-def _corrected_steps(kind, beta, data, derivatives, _graph, gradient, w, steps, batch, penalty, state):
+def variance_reduced_steps(kind, beta, data, derivatives, _graph, gradient, w, steps, batch, penalty, state):
     """The coefficients and the state, from the derivatives that the rows' parts of the gradient are made of."""
     X, y, weights = data
     for _ in range(steps):
@@ -55,12 +55,6 @@ def _corrected_steps(kind, beta, data, derivatives, _graph, gradient, w, steps, 
         change = _derivatives(kind, beta, X[rows], y[rows], weights[rows], w) - derivatives[rows]
         w = take_step(gradient + X[rows].T @ change / batch, w, *penalty)
     return w, state
-
-
-def variance_reduced_steps(kind, beta, X, y, weights, *arguments):
-    """The coefficients and the state."""
-    derivatives, *rest = arguments
-    return _corrected_steps(kind, beta, (X, y, weights), derivatives, None, *rest)
 
 
 def anchor_gradient(kind, beta, anchors, labels, sums, offset, w):
@@ -78,6 +72,6 @@ def semi_stochastic_rounds(kind, beta, X, y, weights, graph, model, w, total, ro
     for _ in range(rounds):
         d, H = anchor_gradient(kind, beta, *model, w)
         known = np.array([c * propagated(d, *own) for c, *own in zip(weights, *graph, strict=True)])
-        w, state = variance_reduced_steps(kind, beta, X, y, weights, known, H, w, inner, batch, penalty, state)
+        w, state = variance_reduced_steps(kind, beta, (X, y, weights), known, None, H, w, inner, batch, penalty, state)
         total = total + w
     return w, total, state

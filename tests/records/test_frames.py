@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from river.utils.dataframe import into_frame
 
 from streamkernel import KernelRegressor
-from streamkernel.records.frame_encoder import FrameEncoder
+from streamkernel.records.batches import FrameEncoder
 from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
 from tests.records.tables import (

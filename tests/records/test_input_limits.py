@@ -12,7 +12,7 @@ import streamkernel.records.batches
 import streamkernel.records.inputs
 from streamkernel.records.batches import SLICE, BatchEncoder
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.numbers import Numbers
+from streamkernel.records.targets import Numbers
 from tests.records.regressors import learned, regressor
 
 HUGE = 10**400

@@ -13,7 +13,7 @@ from river.optim.losses import Squared
 
 from streamkernel import KernelRegressor
 from streamkernel.compute.moments import COUNT, MEAN, deviation
-from streamkernel.records.numbers import Numbers
+from streamkernel.records.targets import Numbers
 from tests import naive
 from tests.records.one_input import NUMERIC, inputs, regressor
 

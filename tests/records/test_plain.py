@@ -16,7 +16,7 @@ from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, Kern
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import Log
 from streamkernel.records.batches import BatchEncoder
-from streamkernel.records.plain import PlainRecords
+from streamkernel.records.rows import PlainRecords
 
 NAMES = ["a", "b", "1", 1, ("c", 2), 2.5]
 #: Other names, some of which are equal to one of those, as dictionaries see it.

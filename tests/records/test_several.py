@@ -11,10 +11,9 @@ import pytest
 from river.optim.losses import Huber, Squared
 
 from streamkernel.losses import Log
-from streamkernel.records.numbers import Numbers
-from streamkernel.records.several_labels import SeveralLabels
-from streamkernel.records.several_numbers import SeveralNumbers
-from streamkernel.records.target_list import target_dicts
+from streamkernel.records.frames import target_dicts
+from streamkernel.records.several import SeveralLabels, SeveralNumbers
+from streamkernel.records.targets import Numbers
 
 ROWS = [{"a": 1.0, "b": 10.0}, {"a": 3.0}, None, {"b": 30.0, "c": True}, {"a": None, "c": 5}]
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from streamkernel import AdaptiveKernelClassifier, KernelRegressor
-from streamkernel.records.target_list import target_list
+from streamkernel.records.frames import target_list
 
 NAT = [pd.Timestamp("2026-03-01"), pd.NaT]
 

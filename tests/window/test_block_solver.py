@@ -10,8 +10,8 @@ from benchmarks.solvers.block_solver import BlockIterates, BlockSolver, draw
 from benchmarks.solvers.matrix_problem import DenseBlocks, MatrixProblem, psd_factor, psd_project
 from benchmarks.solvers.matrix_risk import random_matrices
 from streamkernel.compute.window_losses import LOGISTIC, SMOOTH_HINGE, SQUARED, SQUARED_HINGE, dual_steps
+from streamkernel.window.coordinates import step_sizes
 from streamkernel.window.losses import LOSSES
-from streamkernel.window.step_sizes import step_sizes
 from tests import naive
 from tests.window import matrix_risk
 

@@ -5,10 +5,10 @@ import pytest
 from scipy import optimize, sparse
 
 from streamkernel.window import DSPDC, Factorized
+from streamkernel.window.coordinates import step_sizes
 from streamkernel.window.dspdc import iterates_of, prepare
 from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.losses import LOSSES, ElasticNet
-from streamkernel.window.step_sizes import step_sizes
 from tests import naive
 
 FORMS = {
@@ -36,7 +36,7 @@ def objective(loss, l2, l1, A, y):
     def value(parts):
         x = parts[: A.shape[1]] - parts[A.shape[1] :]
         z = A @ x
-        slopes = A.T @ naive.dual_start(kind, targets, z) / len(z) + l2 * x
+        slopes = A.T @ naive.score_derivatives(kind, z, targets) / len(z) + l2 * x
         losses = [naive.loss_value(kind, score, target) for score, target in zip(z, targets, strict=True)]
         return np.mean(losses) + l2 / 2 * x @ x + l1 * parts.sum(), np.concatenate([slopes + l1, l1 - slopes])
 

@@ -7,7 +7,7 @@ from benchmarks.solvers.block_solver import BlockIterates, BlockSolver, draw
 from benchmarks.solvers.matrix_problem import DenseBlocks
 from benchmarks.solvers.metric_learning import MetricLearner
 from streamkernel.compute.window_losses import SMOOTH_HINGE
-from streamkernel.window.step_sizes import step_sizes
+from streamkernel.window.coordinates import step_sizes
 from tests.naive.window_losses import dual_update, loss_value
 from tests.window import matrix_risk
 

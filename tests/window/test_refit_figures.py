@@ -8,8 +8,7 @@ import pytest
 from streamkernel import KernelRegressor, WindowRefit
 from streamkernel.estimators.base import machine_of
 from streamkernel.window import Exact
-from streamkernel.window.history import History
-from streamkernel.window.linear_model import LinearSolver
+from streamkernel.window.linear_model import History, LinearSolver
 
 
 class Jumping(LinearSolver):

@@ -5,9 +5,9 @@ import pytest
 
 from streamkernel.compute.semi_stochastic import full_gradient
 from streamkernel.window import S3GD
-from streamkernel.window.anchors import AnchorGraph, AnchorModel, choose_anchors
 from streamkernel.window.linear_model import LinearProblem
 from streamkernel.window.losses import ElasticNet, WindowLoss
+from streamkernel.window.s3gd import AnchorGraph, AnchorModel, choose_anchors
 from tests import naive
 from tests.window.stochastic_cases import KINDS, clusters
 

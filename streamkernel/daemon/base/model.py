@@ -12,10 +12,10 @@ from river import active, base, compose
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.estimators.density_ratio import KernelDensityRatio
+from streamkernel.estimators.growing import SeveralLearner
 from streamkernel.estimators.multi_label_classifier import KernelMultiLabelClassifier
 from streamkernel.estimators.multi_target_regressor import KernelMultiTargetRegressor
 from streamkernel.estimators.novelty import KernelNoveltyDetector
-from streamkernel.estimators.several_learner import SeveralLearner
 from streamkernel.estimators.window_refit import WindowRefit
 
 __all__ = [
