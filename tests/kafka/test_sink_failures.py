@@ -205,7 +205,7 @@ def test_sigterm_ends_a_daemon_that_has_found_no_broker_yet(home: Home, launcher
         dead_letters={"kind": "kafka", "topic": "dead", **servers},
     )
     running = launcher.start(home, "run", "config.yaml")
-    running.wait_for("clicks at .*: no broker answers")
+    running.wait_for("predictions at .*: nothing is acknowledged")  # the other sink and the source come after it
     running.signal(signal.SIGTERM)
     kill = threading.Timer(10, running.signal, [signal.SIGKILL])
     kill.start()
