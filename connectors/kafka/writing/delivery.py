@@ -59,8 +59,6 @@ class Delivery:
         What lines may copy.
     mark
         That of the checkpoint to continue; None: there is none.
-    clock
-        Gives seconds, and never goes back.
 
     Attributes
     ----------
@@ -78,7 +76,6 @@ class Delivery:
         existing: Existing,
         limits: CopyLimits,
         mark: OutputMark | None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.error: Exception | None = None
         self._place = place
@@ -86,7 +83,6 @@ class Delivery:
         self._transactional_id = transactional_id
         self._existing: Existing = existing
         self._limits = limits
-        self._clock = clock
         self._resumed = mark is not None
         known = mark or OutputMark("", secrets.token_hex(4), transactional_id)
         self._provenance = Provenance(known.writer)
@@ -105,9 +101,9 @@ class Delivery:
         self._reached = self._hurried = False
         self._breaks = 0
         self._failure: Callable[[], str] = lambda: "no answer"
-        self._moved = clock()
+        self._moved = time.monotonic()
         down = "nothing is acknowledged (%s): lines wait in memory"
-        self._outage = Outage(_log, place, down, "lines are acknowledged again after %.0f s", clock)
+        self._outage = Outage(_log, place, down, "lines are acknowledged again after %.0f s")
         self._closed = threading.Event()
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -123,7 +119,7 @@ class Delivery:
         """Take lines; raises what ended the delivery."""
         with self._changed:
             if self._settled:
-                self._moved = self._clock()
+                self._moved = time.monotonic()
             self._add(lines)
         self._check()
 
@@ -163,7 +159,7 @@ class Delivery:
             self._changed.notify_all()
             try:
                 while not self._settled and self.error is None:
-                    if self._clock() - self._moved > patience:
+                    if time.monotonic() - self._moved > patience:
                         raise self._outage_error()
                     self._changed.wait(_NAP_SECONDS)
             finally:
@@ -196,7 +192,7 @@ class Delivery:
             if self._sealed:
                 assert self._sealed == len(self._lines), "lines came between the mark and its commit"
                 self._committing = True
-                self._moved = self._clock()
+                self._moved = time.monotonic()
                 self._changed.notify_all()
 
     def close(self, seconds: float) -> None:
@@ -277,7 +273,7 @@ class Delivery:
             if self._earlier_id is None and (marker is None or marker[:2] != now[:2]):
                 producer.commit(now, self._patient)
         with self._changed:
-            self._stream, self._moved = found.stream, self._clock()
+            self._stream, self._moved = found.stream, time.monotonic()
             self._reached = self._earlier_id is None
             self._changed.notify_all()
 
@@ -320,7 +316,7 @@ class Delivery:
             del self._lines[: self._sealed]
             self._sealed = self._acked = self._acked_bytes = 0
             self._committing, self._committed = False, self._number
-            self._moved, self._breaks = self._clock(), 0
+            self._moved, self._breaks = time.monotonic(), 0
             self._outage.end()
             self._changed.notify_all()
 
@@ -375,17 +371,17 @@ class Delivery:
                     del self._lines[:acknowledged]
                     self._bytes -= size
                     self._breaks = 0
-                self._moved = self._clock()
+                self._moved = time.monotonic()
                 self._changed.notify_all()
         self._look()
-        if self._clock() - self._moved > _ANEW_SECONDS:
-            self._moved = self._clock() - SILENT_SECONDS  # the next producer has as long
+        if time.monotonic() - self._moved > _ANEW_SECONDS:
+            self._moved = time.monotonic() - SILENT_SECONDS  # the next producer has as long
             return False
         return not self._closed.is_set()
 
     def _look(self) -> None:
         """Log when nothing is acknowledged for some seconds, and when that is over."""
-        if not self._settled and self._clock() - self._moved >= SILENT_SECONDS:
+        if not self._settled and time.monotonic() - self._moved >= SILENT_SECONDS:
             self._outage.begin(self._failure(), self._moved)
         elif self._settled or self._reached:
             self._outage.end()

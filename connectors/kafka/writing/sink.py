@@ -76,8 +76,6 @@ class KafkaSink(Sink):
         What a line holds, as it is registered; needed with a registry.
     connect
         Makes the producers; a test may have other ones than those of kafka-python.
-    clock
-        Gives seconds, and never goes back.
 
     Raises
     ------
@@ -102,7 +100,6 @@ class KafkaSink(Sink):
         registry: RegistrySettings | None = None,
         schema: LineSchema | None = None,
         connect: Connect | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.topic = topic
         self.servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
@@ -119,7 +116,6 @@ class KafkaSink(Sink):
         self._shorten = shorten
         self._copier = Copier(key, pass_through)
         self._existing: Existing = existing
-        self._clock = clock
         self._limits = CopyLimits(self.describe())
         # The lines that wait for the registry's answer, and whether it can never be of use to them.
         self._queue: list[tuple[Mapping[str, Any], Position]] = []
@@ -141,12 +137,12 @@ class KafkaSink(Sink):
         self._queue, self._queue_bytes, self._failed = [], 0, False
         place, name = self.describe(), f"kafka-{self.topic}"
         self._delivery = Delivery(
-            place, name, self._connect, self.transactional_id, self._existing, self._limits, known, self._clock
+            place, name, self._connect, self.transactional_id, self._existing, self._limits, known
         )
-        deadline = self._clock() + OPEN_SECONDS
+        deadline = time.monotonic() + OPEN_SECONDS
         self._can_encode(0.0)  # the registry is asked meanwhile
         self._delivery.start(OPEN_SECONDS)
-        self._can_encode(max(0.0, deadline - self._clock()))
+        self._can_encode(max(0.0, deadline - time.monotonic()))
 
     def _can_encode(self, seconds: float) -> bool:
         """Wait some seconds for the registry, and return whether lines can be encoded."""
