@@ -22,7 +22,7 @@ from streamkernel.daemon import cli
 from tests.daemon.notifications import ServiceManager
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
-from tests.kafka.listeners import GUEST
+from tests.kafka.listeners import GUEST, login
 from tests.kafka.members import Group, Member, rows
 from tests.kafka.producing import produce
 from tests.processes import alive, wait_until
@@ -206,9 +206,7 @@ def test_check_tries_the_group_and_disturbs_nobody(
         assert group.name not in {found["group_id"] for found in admin.list_groups()}
 
     local_broker.allow(GUEST[0], "read", "describe", topic=group.topic)
-    login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
-    login |= {"sasl_plain_username": GUEST[0], "sasl_plain_password": GUEST[1]}
-    group.configure(source=group.source(bootstrap_servers=local_broker.sasl, options=login))
+    group.configure(source=group.source(bootstrap_servers=local_broker.sasl, options=login()))
     assert cli.main(["check", "config.yaml"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("the user guest is not authorized to use the group: grant it Read on the group")

@@ -14,7 +14,7 @@ from streamkernel.connectors.pass_through import MessageLine, SourceMessage
 from streamkernel.daemon.stream.lines import dead_letter, shortened
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
-from tests.kafka.listeners import GUEST
+from tests.kafka.listeners import GUEST, login
 from tests.kafka.producing import consume
 from tests.kafka.sinking import at, finish, opened, place_of, put, standing, write_on
 
@@ -148,15 +148,8 @@ def map_at(offsets: range) -> list[Any]:
 
 
 class TestRights:
-    LOGIN = {  # noqa: RUF012
-        "security_protocol": "SASL_PLAINTEXT",
-        "sasl_mechanism": "PLAIN",
-        "sasl_plain_username": GUEST[0],
-        "sasl_plain_password": GUEST[1],
-    }
-
     def sink(self, broker: Broker, name: str, **more: Any) -> KafkaSink:
-        return KafkaSink(name, broker.sasl, options=self.LOGIN, **more)
+        return KafkaSink(name, broker.sasl, options=login(), **more)
 
     def test_none_at_all(self, local_broker: Broker, topic: MakeTopic) -> None:
         name = topic()
@@ -201,8 +194,7 @@ class TestRights:
         assert standing(local_broker, name) == {0: [*range(6)]}
 
     def test_wrong_credentials(self, local_broker: Broker, topic: MakeTopic) -> None:
-        options = {**self.LOGIN, "sasl_plain_password": "a secret"}
-        sink = KafkaSink(topic(), local_broker.sasl, options=options)
+        sink = KafkaSink(topic(), local_broker.sasl, options=login((GUEST[0], "a secret")))
         with pytest.raises(SinkError, match="credentials") as caught:
             sink.open()
         assert "a secret" not in str(caught.value)

@@ -14,6 +14,7 @@ from streamkernel.connectors import KafkaSource, Record, SourceError
 from streamkernel.connectors.kafka.reading.reader import TopicReader
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
+from tests.kafka.listeners import login
 from tests.kafka.producing import produce
 from tests.kafka.reading import after, drain, places, rows, source_of, until
 
@@ -170,14 +171,7 @@ class TestGoingOn:
         name = topic()
         produce(local_broker.bootstrap, name, rows(50))
         local_broker.allow("guest", topic=name)
-        options = {
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": "PLAIN",
-            "sasl_plain_username": "guest",
-            "sasl_plain_password": "guest-secret",
-            "group_id": "forbidden",
-        }
-        with source_of(local_broker.sasl, name, options=options) as source:
+        with source_of(local_broker.sasl, name, options={**login(), "group_id": "forbidden"}) as source:
             source.open()
             records = drain(source, 50)
             source.commit(after(records))
