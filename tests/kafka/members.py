@@ -103,6 +103,14 @@ class Member:
         self._process.wait()
 
 
+def end(*members: Member) -> None:
+    """End members in good order."""
+    for member in members:
+        member.signal(signal.SIGTERM)
+    for member in members:
+        assert member.wait() == 0, member.log
+
+
 class Group:
     """A folder with a configuration, and the members that work on it.
 
@@ -196,11 +204,10 @@ class Group:
         run(prepare(path), max_records=records)
         return Group.result(_At(folder), partition)
 
-    def committed(self) -> dict[int, int]:
-        """The offsets the group has, by partition."""
-        with self._broker.admin() as admin:
-            offsets = admin.list_group_offsets(self.name)[self.name]
-        return {place.partition: there.offset for place, there in offsets.items()}
+    def assert_undisturbed(self, records: int) -> None:
+        """Every partition ended as one that nothing happened to."""
+        for partition in self.partitions:
+            assert self.result(partition) == self.undisturbed(partition, records)
 
     def close(self) -> None:
         for member in self.members:

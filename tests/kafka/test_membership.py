@@ -6,6 +6,7 @@ import gc
 import logging
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -87,12 +88,7 @@ def test_few_partitions_move(broker: Cluster, topic: Callable[..., str], join: J
 
 def test_offsets_are_committed_by_the_member(broker: Cluster, topic: Callable[..., str], join: Join) -> None:
     name = topic(partitions=2)
-
-    def committed() -> dict[int, int]:
-        with broker.admin() as admin:
-            found = admin.list_group_offsets(f"group-of-{name}")[f"group-of-{name}"]
-        return {place.partition: there.offset for place, there in found.items()}
-
+    committed = partial(broker.committed, f"group-of-{name}")
     first = join(broker.bootstrap, name)
     turn_until(first, lambda turn: turn.held == {0, 1})
     first.commit({0: 17, 1: 4})

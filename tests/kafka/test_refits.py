@@ -18,7 +18,7 @@ from tests.daemon.conftest import Home, Launcher
 from tests.daemon.refits import refitted
 from tests.kafka.cluster import Cluster
 from tests.kafka.learning import section
-from tests.kafka.members import Group, Member, rows
+from tests.kafka.members import Group, end, rows
 from tests.kafka.producing import consume, produce
 from tests.processes import alive, wait_until
 
@@ -148,13 +148,6 @@ def undisturbed(group: Group, partition: int) -> tuple[Any, ...]:
     config = yaml.safe_load((group.folder / "config.yaml").read_text())
     group.configure(**{**config, "model": refitted(), "imports": []})
     return group.undisturbed(partition, RECORDS)
-
-
-def end(*members: Member) -> None:
-    for member in members:
-        member.signal(signal.SIGTERM)
-    for member in members:
-        assert member.wait() == 0, member.log
 
 
 def test_a_refit_longer_than_a_poll_may_take_keeps_its_partition(broker: Cluster, group: Group) -> None:
