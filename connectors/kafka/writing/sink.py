@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from streamkernel.connectors.encode import to_json
 from streamkernel.connectors.kafka.base.client import Unreachable
-from streamkernel.connectors.kafka.writing.copying import Copier, CopyLimits, KeyOf, Passing, room
+from streamkernel.connectors.kafka.writing.copying import CopyLimits, KeyOf, Passing, copied, room
 from streamkernel.connectors.kafka.writing.delivery import Connect, Delivery, Existing
 from streamkernel.connectors.kafka.writing.line import Line
 from streamkernel.connectors.kafka.writing.mark import OutputMark
@@ -114,7 +114,7 @@ class KafkaSink(Sink):
             self._encoder = LineEncoder(value_format, settings, topic, schema, self.describe())
         self._encode = to_json if self._encoder is None else self._encoder.encode
         self._shorten = shorten
-        self._copier = Copier(key, pass_through)
+        self._copied = partial(copied, keyed=key == "source", passing=frozenset(pass_through))
         self._existing: Existing = existing
         self._limits = CopyLimits(self.describe())
         # The lines that wait for the registry's answer, and whether it can never be of use to them.
@@ -172,7 +172,7 @@ class KafkaSink(Sink):
             self._queue, self._queue_bytes = [], 0
         else:
             taken = zip(lines, positions, strict=True)
-            self._queue_bytes += sum(Line(to_json(line), place, self._copier(line)).size for line, place in taken)
+            self._queue_bytes += sum(Line(to_json(line), place, self._copied(line)).size for line, place in taken)
         delivery.put(encoded)
 
     def _encoded(self) -> list[Line]:
@@ -186,7 +186,7 @@ class KafkaSink(Sink):
         value = self._encode(line)
         if len(value) > most and self._shorten is not None:
             value = self._encode(self._shorten(line, most))
-        return Line(value, place, self._copier(line))
+        return Line(value, place, self._copied(line))
 
     def flush(self) -> Mark:
         """Wait until the broker has every line, and return them in a mark; see `Sink.flush`.
