@@ -13,7 +13,7 @@ from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartitio
 from kafka.future import Future
 
 from streamkernel.connectors.kafka.base.client import Unreachable, connect
-from streamkernel.connectors.kafka.base.options import OUTPUT_RESERVED, TRANSACTION_TIMEOUT_MS, client_settings
+from streamkernel.connectors.kafka.base.options import OUTPUT_RESERVED, client_settings
 from streamkernel.connectors.kafka.writing.line import Line
 from streamkernel.connectors.kafka.writing.mark import Marker
 from streamkernel.connectors.kafka.writing.producer_client import ProducerClient
@@ -28,7 +28,8 @@ _DEFAULTS: Mapping[str, Any] = {
     "linger_ms": 50,
     # The broker has the last word on how long a line may be.
     "max_request_size": 2**24,
-    "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS,
+    # As long as brokers allow: one that is away must not end a transaction.
+    "transaction_timeout_ms": 900_000,
     # kafka-python also waits this long between the steps of a transaction.
     "retry_backoff_ms": 50,
 }
