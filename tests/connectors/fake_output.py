@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import SimpleNamespace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from streamkernel.connectors.kafka.base.client import Unreachable
-from streamkernel.connectors.kafka.writing.agreement import Marker
-from streamkernel.connectors.kafka.writing.producer import Broken
+from streamkernel.connectors.kafka.writing.line import Line
+from streamkernel.connectors.kafka.writing.mark import Marker
+from streamkernel.connectors.kafka.writing.producer import Broken, Patient
 from streamkernel.connectors.kafka.writing.sink import KafkaSink
 from streamkernel.connectors.kafka.writing.topic import OutputTopic
 from streamkernel.connectors.ports import ConnectorError, OutageError, Position, SinkError
@@ -78,7 +78,8 @@ class FakeProducer:
         self.transactional_id = transactional_id
         self.found = topic.found
         self._topic = topic
-        self._open: list[tuple[int, dict[str, Any]]] | None = None
+        self._open: list[tuple[int, dict[str, Any]]] = []
+        self.linger = 0.0
 
     def _check(self) -> None:
         if self._topic.down:
@@ -89,39 +90,29 @@ class FakeProducer:
     def marker(self) -> Marker | None:
         return self._topic.markers.get(self.transactional_id or "")
 
-    def begin(self, patient: Callable[[], bool]) -> None:  # noqa: ARG002
-        assert self._open is None
-        self._open = []
+    def send(self, lines: Sequence[Line], message: Callable[[Line], dict[str, Any]], patient: Patient) -> None:
+        for line in lines:
+            self._check()
+            sent = message(line)
+            if len(sent["value"]) > 1000:
+                raise SinkError(f"the line of offset {line.position.offset} is too large")
+            place = (line.position.partition % self.found.partitions, sent)
+            if self.transactional_id is None:
+                self._topic.messages[place[0]].append(sent)
+            else:
+                self._open.append(place)
+            patient(1)
 
-    def send(self, partition: int, **message: Any) -> Any:
-        self._check()
-        if len(message["value"]) > 1000:
-            return SimpleNamespace(is_done=True, exception=ValueError("too large"))
-        place = (partition % self.found.partitions, message)
-        if self.transactional_id is None:
-            self._topic.messages[place[0]].append(message)
-        else:
-            assert self._open is not None
-            self._open.append(place)
-        return SimpleNamespace(is_done=True, exception=None)
-
-    def flush(self, seconds: float) -> None:
-        pass
-
-    def commit(self, marker: Marker, patient: Callable[[], bool]) -> None:  # noqa: ARG002
+    def commit(self, marker: Marker, patient: Patient) -> None:  # noqa: ARG002
         self._check()
         doubtful = self._topic.doubtful.pop(0) if self._topic.doubtful and marker.number else None
         if doubtful is not False:
-            assert self._open is not None
             for partition, message in self._open:
                 self._topic.messages[partition].append(message)
             self._topic.markers[self.transactional_id or ""] = marker
-        self._open = None
+        self._open = []
         if doubtful is not None:
             raise Broken("the answer is lost")
-
-    def explain(self, error: Exception, line: Any) -> Exception:
-        return SinkError(f"the line of offset {line.position.offset} is {error}")
 
     def verify(self) -> bool:
         self._check()

@@ -217,11 +217,6 @@ class Broker(Cluster):
         """Kill it (SIGKILL), also while it is paused."""
         self._end(signal.SIGKILL)
 
-    def restart(self) -> None:
-        """Start it again on the same data and the same ports, after stopping it if it runs."""
-        self.stop()
-        self.start()
-
     def pause(self) -> None:
         """Freeze it (SIGSTOP): its connections stay open and nobody answers."""
         self._signal(signal.SIGSTOP)

@@ -85,6 +85,11 @@ class Cluster:
         with self.admin() as admin:
             admin.delete_records({TopicPartition(name, partition): offset for partition, offset in before.items()})
 
+    def committed(self, group: str) -> dict[int, int]:
+        """Tell the offsets that a group has, by partition of its one topic."""
+        with self.admin() as admin:
+            return {place.partition: found.offset for place, found in admin.list_group_offsets(group)[group].items()}
+
     def allow(
         self,
         user: str,

@@ -7,7 +7,7 @@ import signal
 import threading
 from typing import Any
 
-from tests.daemon.conftest import Home, Launcher, Running, home, homes, launcher  # noqa: F401
+from tests.daemon.conftest import Home, Running
 from tests.processes import wait_until
 
 
@@ -18,9 +18,14 @@ def rings(count: int, seed: int = 0) -> list[dict[str, Any]]:
     return [{"id": number, "a": a, "b": b, "y": str(a * a + b * b < 1.2)} for number, (a, b) in enumerate(points)]
 
 
+def section(servers: str, topic: str, **settings: Any) -> dict[str, Any]:
+    """Return the section of a configuration that reads a topic, or writes to it."""
+    return {"kind": "kafka", "topic": topic, "bootstrap_servers": servers, **settings}
+
+
 def configure(where: Home, servers: str, topic: str, **source: Any) -> None:
     where.configure(
-        source={"kind": "kafka", "topic": topic, "bootstrap_servers": servers, "target": "y", **source},
+        source=section(servers, topic, target="y", **source),
         model=[
             {"river.compose.Discard": {"args": ["id"]}},
             {"streamkernel.KernelClassifier": {"seed": 1, "max_features": 128}},

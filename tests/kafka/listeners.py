@@ -16,6 +16,16 @@ GUEST = ("guest", "guest-secret")
 STORE_PASSWORD = "changeit"
 
 
+def login(user: tuple[str, str] = GUEST, mechanism: str = "PLAIN") -> dict[str, str]:
+    """Return the options of a client that logs in."""
+    return {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": user[0],
+        "sasl_plain_password": user[1],
+    }
+
+
 class Listeners(NamedTuple):
     """The ports of one broker, all on the loopback interface."""
 

@@ -21,6 +21,7 @@ from streamkernel.daemon.monitoring.inspection import describe
 from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.runtime import run
 from tests.kafka.cluster import Cluster
+from tests.kafka.learning import section
 from tests.processes import wait_until
 
 # Tests that are killed leave no member behind, as a member leaves no child.
@@ -102,6 +103,14 @@ class Member:
         self._process.wait()
 
 
+def end(*members: Member) -> None:
+    """End members in good order."""
+    for member in members:
+        member.signal(signal.SIGTERM)
+    for member in members:
+        assert member.wait() == 0, member.log
+
+
 class Group:
     """A folder with a configuration, and the members that work on it.
 
@@ -141,8 +150,8 @@ class Group:
 
     def source(self, **settings: Any) -> dict[str, Any]:
         options = {"session_timeout_ms": 1500, "heartbeat_interval_ms": 300, **settings.pop("options", {})}
-        described = {"kind": "kafka", "topic": self.topic, "bootstrap_servers": self._broker.bootstrap, "target": "y"}
-        return {**described, "group": self.name, "options": options, **settings}
+        described = section(self._broker.bootstrap, self.topic, target="y", group=self.name, options=options)
+        return {**described, **settings}
 
     def start(self, *path: str) -> Member:
         """Start one more member, which finds modules in these folders too."""
@@ -187,19 +196,18 @@ class Group:
         del config["source"]["group"], config["source"]["options"]
         config["source"]["partitions"] = [partition]
         config["checkpoint"]["directory"] = str(folder / f"out/state/partition-{partition}")
-        for section, name in (("predictions", "predictions"), ("dead_letters", "dead")):
-            config[section]["path"] = str(folder / f"out/{name}-{partition}.jsonl")
+        for output, name in (("predictions", "predictions"), ("dead_letters", "dead")):
+            config[output]["path"] = str(folder / f"out/{name}-{partition}.jsonl")
         config["metrics"] = None
         path = folder / f"{partition}.yaml"
         path.write_text(yaml.safe_dump(config, sort_keys=False))
         run(prepare(path), max_records=records)
         return Group.result(_At(folder), partition)
 
-    def committed(self) -> dict[int, int]:
-        """The offsets the group has, by partition."""
-        with self._broker.admin() as admin:
-            offsets = admin.list_group_offsets(self.name)[self.name]
-        return {place.partition: there.offset for place, there in offsets.items()}
+    def assert_undisturbed(self, records: int) -> None:
+        """Every partition ended as one that nothing happened to."""
+        for partition in self.partitions:
+            assert self.result(partition) == self.undisturbed(partition, records)
 
     def close(self) -> None:
         for member in self.members:

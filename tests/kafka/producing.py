@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -75,6 +76,22 @@ def produce(
             producer.abort_transaction()
         elif "transactional_id" in options:
             producer.commit_transaction()
+    finally:
+        producer.close(timeout=5)
+
+
+@contextlib.contextmanager
+def open_transaction(bootstrap: str, topic: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[Callable[[], None]]:
+    """Begin a transaction of another producer with these records in each partition, and give what aborts it."""
+    producer = KafkaProducer(bootstrap_servers=bootstrap, transactional_id=f"other-{topic}")
+    try:
+        producer.init_transactions()
+        producer.begin_transaction()
+        for row in rows:
+            for partition in producer.partitions_for(topic):
+                producer.send(topic, orjson.dumps(row), partition=partition)
+        producer.flush()
+        yield producer.abort_transaction
     finally:
         producer.close(timeout=5)
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.kafka import conftest
 from tests.kafka.broker import Broker, BrokerError
-from tests.kafka.distribution import Distribution, UnavailableError, distribution
+from tests.kafka.distribution import Distribution, UnavailableError
 
 _ROOT = Path(__file__).parents[2]
 
@@ -57,31 +57,6 @@ class TestLife:
 
 
 class TestWithout:
-    @pytest.mark.usefixtures("processes")
-    def test_java(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.delenv("JAVA_HOME", raising=False)
-        monkeypatch.setenv("PATH", str(tmp_path))
-        with pytest.raises(UnavailableError, match="needs Java 17 or newer, and there is no java"):
-            distribution.__wrapped__()
-        old = tmp_path / "java"
-        old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
-        old.chmod(0o755)
-        with pytest.raises(UnavailableError, match=r"needs Java 17 or newer, and .*11\.0\.2"):
-            distribution.__wrapped__()
-
-    @pytest.mark.usefixtures("processes")
-    def test_maven(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.delenv("JAVA_HOME", raising=False)
-        monkeypatch.setenv("PATH", str(tmp_path))
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        for name, does in (("java", "echo 'openjdk version \"21.0.1\"' >&2"), ("mvn", "echo no network; exit 1")):
-            with pytest.raises(UnavailableError, match="there is no"):
-                distribution.__wrapped__()
-            (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
-            (tmp_path / name).chmod(0o755)
-        with pytest.raises(UnavailableError, match="by Maven failed: no network"):
-            distribution.__wrapped__()
-
     @pytest.mark.parametrize(("ci", "outcome"), [("", pytest.skip.Exception), ("true", pytest.fail.Exception)])
     def test_tests_skip_or_fail(self, monkeypatch: pytest.MonkeyPatch, ci: str, outcome: type[BaseException]) -> None:
         def missing() -> Distribution:

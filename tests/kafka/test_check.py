@@ -12,6 +12,7 @@ from streamkernel.daemon.check import check
 from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home
 from tests.kafka.cluster import Cluster
+from tests.kafka.learning import section
 from tests.kafka.producing import produce
 
 
@@ -21,8 +22,7 @@ def test_messages_whose_keys_were_renamed_behind_it_fail(
     monkeypatch.chdir(tmp_path)
     name, home = topic(), Home(tmp_path)
     produce(broker.bootstrap, name, [{"amount": n, "y": "km"[n % 2]} for n in range(60)])
-    source = {"kind": "kafka", "topic": name, "bootstrap_servers": broker.bootstrap, "target": "y"}
-    plan = prepare(home.configure(source=source))
+    plan = prepare(home.configure(source=section(broker.bootstrap, name, target="y")))
     run(plan, max_records=60)
     assert check(plan).bad == []
     assert not any("source.order is arrival" in line for line in check(plan).good)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,8 @@ from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.test_fresh import contents
 from tests.kafka.broker import Broker
-from tests.kafka.listeners import GUEST
+from tests.kafka.learning import section
+from tests.kafka.listeners import GUEST, login
 
 MakeTopic = Callable[..., str]
 
@@ -39,17 +39,10 @@ def test_an_output_that_refuses(
     write_stream(home.folder / "stream.csv", 300)
     monkeypatch.chdir(home.folder)
     run(prepare(home.configure()))
-    written: dict[str, Any] = {"kind": "kafka", "bootstrap_servers": local_broker.bootstrap, "topic": "nowhere"}
+    written = section(local_broker.bootstrap, "nowhere")
     if refusal == "read only":
-        written["topic"] = topic()
+        written = section(local_broker.sasl, topic(), options=login())
         local_broker.allow(GUEST[0], "read", "describe", topic=written["topic"])
-        written["bootstrap_servers"] = local_broker.sasl
-        written["options"] = {
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": "PLAIN",
-            "sasl_plain_username": GUEST[0],
-            "sasl_plain_password": GUEST[1],
-        }
     home.configure(**{output: written})
     before = contents(home.folder)
     checked = launcher.call(home, "check", "config.yaml")

@@ -18,6 +18,7 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home
 from tests.kafka.cluster import Cluster
+from tests.kafka.learning import section
 from tests.kafka.producing import consume
 
 MakeTopic = Callable[..., str]
@@ -45,14 +46,11 @@ def configured(home: Home, broker: Cluster, topic: str | None, **more: Any) -> H
     """A daemon that learns numbers from a file, one of ten of them bad, with its dead letters in a topic, or none."""
     lines = (json.dumps({"a": row if row % 10 else "x" * 300, "y": row % 2 == 0}) for row in range(200))
     (home.folder / "stream.jsonl").write_text("\n".join(lines) + "\n")
-    letters = (
-        None if topic is None else {"kind": "kafka", "topic": topic, "bootstrap_servers": broker.bootstrap, **more}
-    )
     home.configure(
         source={"kind": "jsonl", "path": "stream.jsonl", "target": "y", "target_type": "bool"},
         model=["river.linear_model.LogisticRegression"],
         predictions={"kind": "jsonl", "path": "out/predictions.jsonl"},
-        dead_letters=letters,
+        dead_letters=topic and section(broker.bootstrap, topic, **more),
         checkpoint={"directory": "out/state", "every_records": 20},
     )
     return home

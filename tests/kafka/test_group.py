@@ -22,8 +22,8 @@ from streamkernel.daemon import cli
 from tests.daemon.notifications import ServiceManager
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
-from tests.kafka.listeners import GUEST
-from tests.kafka.members import Group, Member, rows
+from tests.kafka.listeners import GUEST, login
+from tests.kafka.members import Group, Member, end, rows
 from tests.kafka.producing import produce
 from tests.processes import alive, wait_until
 
@@ -119,12 +119,11 @@ def test_a_partition_is_learned_once_whoever_holds_it(broker: Cluster, make_grou
     finally:
         count = stream.end()
     group.wait_until_saved(count)
-    wait_until(lambda: group.committed() == dict.fromkeys(group.partitions, count), "the offsets to be committed")
-    second.signal(signal.SIGTERM)
-    assert second.wait() == 0, second.log
+    saved = dict.fromkeys(group.partitions, count)
+    wait_until(lambda: broker.committed(group.name) == saved, "the offsets to be committed")
+    end(second)
     assert len(re.findall(r"partition \d: SIGTERM came", second.log)) == 3
-    for partition in group.partitions:
-        assert group.result(partition) == group.undisturbed(partition, count)
+    group.assert_undisturbed(count)
 
     families = {family.name: family for family in text_string_to_metric_families(metrics)}
     learned = families["streamkernel_records_learned"]
@@ -166,11 +165,8 @@ def test_a_stopped_member_keeps_its_partition_until_it_goes_on(broker: Cluster, 
     finally:
         count = stream.end()
     group.wait_until_saved(count)
-    for member in (first, second):
-        member.signal(signal.SIGTERM)
-    assert [first.wait(), second.wait()] == [0, 0]
-    for partition in group.partitions:
-        assert group.result(partition) == group.undisturbed(partition, count)
+    end(first, second)
+    group.assert_undisturbed(count)
 
 
 @pytest.mark.long
@@ -206,9 +202,7 @@ def test_check_tries_the_group_and_disturbs_nobody(
         assert group.name not in {found["group_id"] for found in admin.list_groups()}
 
     local_broker.allow(GUEST[0], "read", "describe", topic=group.topic)
-    login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
-    login |= {"sasl_plain_username": GUEST[0], "sasl_plain_password": GUEST[1]}
-    group.configure(source=group.source(bootstrap_servers=local_broker.sasl, options=login))
+    group.configure(source=group.source(bootstrap_servers=local_broker.sasl, options=login()))
     assert cli.main(["check", "config.yaml"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("the user guest is not authorized to use the group: grant it Read on the group")
@@ -221,8 +215,7 @@ def test_mode_predict_serves_each_partition_its_own_model(broker: Cluster, make_
         produce(broker.bootstrap, group.topic, rows(500, 100 * partition), partition=partition)
     learning = group.start()
     group.wait_until_saved(500)
-    learning.signal(signal.SIGTERM)
-    assert learning.wait() == 0
+    end(learning)
     learned = [group.result(partition)[0] for partition in group.partitions]
     assert learned[0] != learned[1]
 
@@ -232,8 +225,7 @@ def test_mode_predict_serves_each_partition_its_own_model(broker: Cluster, make_
         produce(broker.bootstrap, group.topic, rows(100, 700), partition=partition)
     serving = group.start()
     group.wait_until_saved(600)
-    serving.signal(signal.SIGTERM)
-    assert serving.wait() == 0
+    end(serving)
     for partition in group.partitions:
         model, account, _, predictions, _ = group.result(partition)
         assert model == learned[partition]
@@ -280,12 +272,8 @@ def test_whatever_happens_to_the_members(broker: Cluster, make_group: MakeGroup)
             member.signal(signal.SIGCONT)
         count = stream.end()
     group.wait_until_saved(count)
-    for member in [*here, *frozen]:
-        member.signal(signal.SIGTERM)
-    for member in [*here, *frozen]:
-        assert member.wait() == 0, member.log
-    for partition in group.partitions:
-        assert group.result(partition) == group.undisturbed(partition, count)
+    end(*here, *frozen)
+    group.assert_undisturbed(count)
     assert set(done) == {"join", "kill", "end", "freeze", "thaw", "kill a child"}
 
 
@@ -303,8 +291,7 @@ def test_a_record_that_kills_its_process_costs_one_partition_some_seconds(
     produce(broker.bootstrap, group.topic, rows(100), partition=1)
     wait_until(lambda: group.saved(1) == 100, "the other partition")
     wait_until(lambda: group.saved(0) == 101, "the end of the partition")
-    member.signal(signal.SIGTERM)
-    assert member.wait() == 0
+    end(member)
     assert member.log.count("partition 0: its process was killed by SIGABRT") == 4
     assert "partition 1: its process" not in member.log
     _, account, _, _, dead = group.result(0)

@@ -7,8 +7,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from streamkernel.daemon.run_state.models import published_entry
 from tests.daemon.conftest import Home, Launcher, Running
 from tests.daemon.labels_stream import adds_up
 from tests.kafka.cluster import Cluster
+from tests.kafka.learning import section
 from tests.kafka.producing import consume, produce
 
 Topics = Callable[..., str]
@@ -24,17 +24,9 @@ RECORDS = 6000
 LABELED = 5000
 
 
-@pytest.fixture(scope="module")
-def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launcher]:
-    """One warm process for the daemons of this file."""
-    started = Launcher(tmp_path_factory.mktemp("launcher"))
-    yield started
-    started.close()
-
-
 def configure(home: Home, broker: Cluster, topics: dict[str, str], **labels: Any) -> None:
     def at(name: str, **more: Any) -> dict[str, Any]:
-        return {"kind": "kafka", "bootstrap_servers": broker.bootstrap, "topic": topics[name], **more}
+        return section(broker.bootstrap, topics[name], **more)
 
     home.configure(
         source=at("records"),
@@ -101,12 +93,6 @@ def test_each_record_is_predicted_and_learned_once_whatever_kills_it(
         ("target", "labels"),
         ("key", "labels"),
     ]
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    """An empty home."""
-    return Home(tmp_path)
 
 
 def test_the_key_of_the_message_may_join_them(broker: Cluster, topic: Topics, home: Home, launcher: Launcher) -> None:

@@ -6,6 +6,7 @@ import gc
 import logging
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from streamkernel.connectors.kafka.group.membership import Membership
 from streamkernel.connectors.ports import SourceError
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
-from tests.kafka.listeners import GUEST
+from tests.kafka.listeners import GUEST, login
 
 _SECONDS = 60
 Join = Callable[..., Membership]
@@ -51,14 +52,6 @@ def turn_until(membership: Membership, holds: Callable[[HeldPartitions], bool]) 
 
 def lost(turns: list[HeldPartitions]) -> set[int]:
     return set().union(*(turn.lost for turn in turns))
-
-
-def test_whoever_leads_the_group_knows_the_topic_when_it_assigns(
-    broker: Cluster, topic: Callable[..., str], join: Join
-) -> None:
-    member = join(broker.bootstrap, topic(partitions=2))
-    turns = turn_until(member, lambda turn: turn.joined)
-    assert turns[-1].held == {0, 1}
 
 
 def test_members_share_and_whoever_leaves_is_replaced_at_once(
@@ -95,12 +88,7 @@ def test_few_partitions_move(broker: Cluster, topic: Callable[..., str], join: J
 
 def test_offsets_are_committed_by_the_member(broker: Cluster, topic: Callable[..., str], join: Join) -> None:
     name = topic(partitions=2)
-
-    def committed() -> dict[int, int]:
-        with broker.admin() as admin:
-            found = admin.list_group_offsets(f"group-of-{name}")[f"group-of-{name}"]
-        return {place.partition: there.offset for place, there in found.items()}
-
+    committed = partial(broker.committed, f"group-of-{name}")
     first = join(broker.bootstrap, name)
     turn_until(first, lambda turn: turn.held == {0, 1})
     first.commit({0: 17, 1: 4})
@@ -154,12 +142,10 @@ def test_what_cannot_be_is_said_in_one_sentence(local_broker: Broker, topic: Cal
     assert "session_timeout_ms of 100: choose one between" in why(
         plain, name, session_timeout_ms=100, heartbeat_interval_ms=30
     )
-    login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_plain_username": GUEST[0]}
-    assert "the broker refuses the credentials (" in why(secured, name, **login, sasl_plain_password="wrong")
-    login["sasl_plain_password"] = GUEST[1]
+    assert "the broker refuses the credentials (" in why(secured, name, **login((GUEST[0], "wrong")))
     local_broker.allow(GUEST[0], "read", "describe", topic=name)
     assert "the user guest is not authorized to use the group: grant it Read on the group" in why(
-        secured, name, **login
+        secured, name, **login()
     )
 
     other = KafkaConsumer(bootstrap_servers=plain, group_id=f"group-of-{name}", auto_offset_reset="earliest")

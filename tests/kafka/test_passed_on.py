@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.outputs import RIVER
 from tests.kafka.cluster import Cluster
+from tests.kafka.learning import section
 from tests.kafka.producing import consume, produce
 from tests.kafka.sinking import place_of
 
@@ -40,21 +40,14 @@ def test_each_message_has_key_headers_and_time_of_its_record_once(
         headers=headers,
         timestamps=lambda number: BEGAN + number,
     )
-    output: dict[str, Any] = {
-        "kind": "kafka",
-        "topic": target,
-        "bootstrap_servers": broker.bootstrap,
-        "pass_through": ["headers", "timestamp"],
-        "include": ["id", "kafka.key", "kafka.timestamp", "kafka.header.trace"],
-    }
+    output = section(
+        broker.bootstrap,
+        target,
+        pass_through=["headers", "timestamp"],
+        include=["id", "kafka.key", "kafka.timestamp", "kafka.header.trace"],
+    )
     home.configure(
-        source={
-            "kind": "kafka",
-            "topic": source,
-            "bootstrap_servers": broker.bootstrap,
-            "target": "y",
-            "target_type": "bool",
-        },
+        source=section(broker.bootstrap, source, target="y", target_type="bool"),
         model=[{"river.compose.Discard": {"args": ["id"]}}, *RIVER],
         predictions={**output, **({"transactional_id": target} if transactional else {})},
         checkpoint={"directory": "out/state", "every_records": 100},

@@ -13,7 +13,7 @@ import pytest
 
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.cluster import Cluster
-from tests.kafka.learning import rings
+from tests.kafka.learning import rings, section
 from tests.kafka.producing import consume, produce
 from tests.kafka.sinking import place_of
 
@@ -26,7 +26,6 @@ def test_kills_on_both_sides(
     broker: Cluster, topic: Callable[..., str], home: Home, launcher: Launcher, rounds: int
 ) -> None:
     source, learned, served = topic(partitions=2), topic(partitions=2), topic(partitions=2)
-    servers = {"bootstrap_servers": broker.bootstrap}
     n_records = ROUND * rounds
     rows: list[Any] = rings(n_records)
     rows[7], rows[800] = b"\xff\xfe", b"{"
@@ -38,16 +37,19 @@ def test_kills_on_both_sides(
         keys=lambda number: b"k%d" % (number % 5),
         headers=lambda number: [("trace", b"%d" % number)],
     )
-    reads = {"kind": "kafka", "topic": source, **servers, "target": "y"}
+    reads = section(broker.bootstrap, source, target="y")
     model = [
         {"river.compose.Discard": {"args": ["id"]}},
         {"streamkernel.KernelClassifier": {"seed": 1, "max_features": 128}},
     ]
-    writes = {"kind": "kafka", **servers, "flush_seconds": 0.05}
+
+    def writes(topic: str, **more: Any) -> dict[str, Any]:
+        return section(broker.bootstrap, topic, transactional_id=topic, flush_seconds=0.05, **more)
+
     home.configure(
         source={**reads, "order": "logged"},
         model=model,
-        predictions={**writes, "topic": learned, "transactional_id": learned},
+        predictions=writes(learned),
         checkpoint={"directory": "out/state", "every_records": 100, "keep": 1},
     )
     assert launcher.call(home, "run", "config.yaml", "--max-records", "100").returncode == 0
@@ -58,14 +60,7 @@ def test_kills_on_both_sides(
         reload=0.001,
         source=reads,
         model=model,
-        predictions={
-            **writes,
-            "topic": served,
-            "transactional_id": served,
-            "key": "source",
-            "pass_through": ["headers"],
-            "include": ["id", "kafka.key"],
-        },
+        predictions=writes(served, key="source", pass_through=["headers"], include=["id", "kafka.key"]),
         dead_letters={"kind": "jsonl", "path": "own/dead.jsonl"},
         checkpoint={"directory": "own/state", "every_records": 100},
     )

@@ -17,7 +17,8 @@ from streamkernel.daemon.run_state.models import published_entry
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.refits import refitted
 from tests.kafka.cluster import Cluster
-from tests.kafka.members import Group, Member, rows
+from tests.kafka.learning import section
+from tests.kafka.members import Group, end, rows
 from tests.kafka.producing import consume, produce
 from tests.processes import alive, wait_until
 
@@ -82,11 +83,10 @@ class Between:
             writer = csv.DictWriter(file, ["a", "b", "y"])
             writer.writeheader()
             writer.writerows(rows(HISTORY, RECORDS))
-        at = {"kind": "kafka", "bootstrap_servers": cluster.bootstrap}
-        output = {**at, "topic": predictions, **({"transactional_id": predictions} if transactions else {})}
+        output = section(cluster.bootstrap, predictions, **({"transactional_id": predictions} if transactions else {}))
         home.configure(
             **with_module(home.folder, "solving", SOLVING),
-            source={**at, "topic": source, "target": "y"},
+            source=section(cluster.bootstrap, source, target="y"),
             warm_start={"source": {"kind": "csv", "path": "history.csv", "target": "y"}, "refit": True},
             predictions=output,
             checkpoint={"directory": "out/state", "every_records": 200},
@@ -148,13 +148,6 @@ def undisturbed(group: Group, partition: int) -> tuple[Any, ...]:
     config = yaml.safe_load((group.folder / "config.yaml").read_text())
     group.configure(**{**config, "model": refitted(), "imports": []})
     return group.undisturbed(partition, RECORDS)
-
-
-def end(*members: Member) -> None:
-    for member in members:
-        member.signal(signal.SIGTERM)
-    for member in members:
-        assert member.wait() == 0, member.log
 
 
 def test_a_refit_longer_than_a_poll_may_take_keeps_its_partition(broker: Cluster, group: Group) -> None:

@@ -15,9 +15,8 @@ import yaml
 from streamkernel.daemon.run_state.models import published_entry
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.cluster import Cluster
-from tests.kafka.learning import configure, rings, stop
+from tests.kafka.learning import configure, learned, rings, section, stop
 from tests.kafka.producing import consume, produce
-from tests.processes import wait_until
 from tests.registry.needs import needed
 from tests.registry.schemas import avro_value, record
 from tests.registry.server import RegistryServer
@@ -40,13 +39,7 @@ def registry() -> Iterator[RegistryServer]:
 def into(where: Home, bootstrap: str, topic: str, registry: RegistryServer) -> None:
     """Let the predictions of a configuration go to a topic."""
     settings = yaml.safe_load(where.config.read_text())
-    settings["predictions"] = {
-        "kind": "kafka",
-        "topic": topic,
-        "bootstrap_servers": bootstrap,
-        "value_format": "avro",
-        "schema_registry": {"url": registry.url},
-    }
+    settings["predictions"] = section(bootstrap, topic, value_format="avro", schema_registry={"url": registry.url})
     where.config.write_text(yaml.safe_dump(settings))
 
 
@@ -105,8 +98,7 @@ def test_an_outage_is_waited_for_and_may_be_stopped(
     daemon = launcher.start(home, "run", "config.yaml")
     daemon.wait_for("no schema registry answers")
     registry.answer = None
-    wait_until(lambda: (home.folder / "out/predictions.jsonl").exists())
-    wait_until(lambda: (home.folder / "out/predictions.jsonl").read_bytes().count(b"\n") == 100)
+    learned(home, 100)
     stop(daemon)
     assert home.header()["source"]["account"]["learned"] == 100
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.cluster import Cluster
+from tests.kafka.learning import section
 from tests.kafka.producing import produce
 from tests.kafka.sinking import standing
 
@@ -38,15 +39,10 @@ def test_each_line_stands_there_once(
     rows = [b"{bad" if n in BAD else {"a": n / 10, "y": n % 2 == 0} for n in range(RECORDS)]
     produce(broker.bootstrap, source, rows, partition=lambda number: number % 2)
     home = Home(tmp_path)
-    servers = {"bootstrap_servers": broker.bootstrap}
     home.configure(
-        source={"kind": "kafka", "topic": source, **servers, "target": "y", "target_type": "bool"},
+        source=section(broker.bootstrap, source, target="y", target_type="bool"),
         model=["river.linear_model.LogisticRegression"],
-        predictions={
-            "kind": "kafka",
-            "topic": output,
-            **servers,
-        },
+        predictions=section(broker.bootstrap, output),
     )
 
     def call(*arguments: str, **environment: str) -> int:
@@ -78,14 +74,7 @@ def test_letters_of_a_group_go_to_their_partitions(
     produce(broker.bootstrap, source, rows, partition=lambda number: number % 2)
     home = Home(tmp_path)
     home.configure(
-        source={
-            "kind": "kafka",
-            "topic": source,
-            "bootstrap_servers": broker.bootstrap,
-            "group": "members",
-            "target": "y",
-            "target_type": "bool",
-        },
+        source=section(broker.bootstrap, source, group="members", target="y", target_type="bool"),
         model=["river.linear_model.LogisticRegression"],
         predictions={"kind": "jsonl", "path": "out/predictions-{partition}.jsonl"},
         dead_letters={"kind": "jsonl", "path": "out/dead-{partition}.jsonl"},

@@ -11,6 +11,7 @@ from typing import Any
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.test_several_models import BOTH, several
 from tests.kafka.cluster import Cluster
+from tests.kafka.learning import section
 from tests.kafka.producing import consume, produce
 from tests.kafka.sinking import standing
 from tests.kills.runs import kept
@@ -30,20 +31,14 @@ def rows() -> list[dict[str, Any]]:
 
 
 def configure(home: Home, broker: Cluster, source: str, output: str, every_records: int) -> None:
-    kafka = {"kind": "kafka", "bootstrap_servers": broker.bootstrap}
     several(
         home,
-        source={**kafka, "topic": source, "target": "y", "target_type": "bool"},
+        source=section(broker.bootstrap, source, target="y", target_type="bool"),
         models=BOTH,
         publish="champion",
-        predictions={
-            **kafka,
-            "topic": output,
-            "transactional_id": output,
-            "models": "all",
-            "include": ["a"],
-            "flush_seconds": 0.1,
-        },
+        predictions=section(
+            broker.bootstrap, output, transactional_id=output, models="all", include=["a"], flush_seconds=0.1
+        ),
         checkpoint={"directory": "out/state", "every_records": every_records, "every_seconds": 400},
     )
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import random
 import signal
 import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -17,6 +15,7 @@ from kafka import KafkaProducer
 
 from tests.daemon.conftest import Home, Launcher, program
 from tests.kafka.cluster import Cluster
+from tests.kafka.learning import rings, section
 from tests.kafka.members import Group
 from tests.kafka.producing import produce
 from tests.mixin.boards import DAEMON, asked_by_panel
@@ -38,15 +37,9 @@ SERIES = {
 }
 
 
-def rings(count: int) -> list[dict[str, Any]]:
-    draw = random.Random(0)
-    points = [(draw.gauss(0, 1), draw.gauss(0, 1)) for _ in range(count)]
-    return [{"a": a, "b": b, "y": str(a * a + b * b < 1.2)} for a, b in points]
-
-
 def configure(home: Home, broker: Cluster, name: str) -> None:
     home.configure(
-        source={"kind": "kafka", "topic": name, "bootstrap_servers": broker.bootstrap, "target": "y"},
+        source=section(broker.bootstrap, name, target="y"),
         # Slow enough to be seen on its way: its figures are published twice a second.
         model=[{"streamkernel.AdaptiveKernelClassifier": {"seed": 1}}],
         metrics={"port": 0},

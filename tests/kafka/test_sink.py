@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import KafkaProducer
 
 from streamkernel.connectors import JsonLinesSink, SinkError
 from streamkernel.connectors.kafka.base import client
@@ -18,7 +16,7 @@ from streamkernel.connectors.kafka.writing.line import Provenance
 from streamkernel.connectors.kafka.writing.sink import KafkaSink
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
-from tests.kafka.producing import consume
+from tests.kafka.producing import consume, open_transaction
 from tests.kafka.sinking import STREAM, at, finish, opened, put, standing
 
 MakeTopic = Callable[..., str]
@@ -91,12 +89,13 @@ class TestRestarts:
     ) -> None:
         name = topic()
         more = {} if transactional else {"transactional_id": None}
-        with open_transaction(broker, name):
+        with open_transaction(broker.bootstrap, name, [{}]) as end:
             mark: Any = None
             for first in (0, 3, 6):
                 with opened(broker, name, mark, **more) as sink:
                     put(sink, map(at, range(first, first + 3)))
                     mark = finish(sink)
+            end()
         assert standing(broker, name) == {0: [*range(9)]}
         assert not caplog.records
 
@@ -113,19 +112,6 @@ class TestRestarts:
             finish(sink)
         assert standing(broker, name) == {0: [0, 1], 2: [0, 1]}
         assert len(consume(broker.bootstrap, name)[2]) == 1
-
-
-@contextlib.contextmanager
-def open_transaction(cluster: Cluster, topic: str) -> Iterator[None]:
-    """Have somebody else's transaction open in every partition of a topic, and aborted in the end."""
-    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id=f"somebody-{topic}")
-    producer.init_transactions()
-    producer.begin_transaction()
-    for partition in producer.partitions_for(topic):
-        producer.send(topic, b"{}", partition=partition).get(timeout=30)
-    yield
-    producer.abort_transaction()
-    producer.close()
 
 
 class TestProbe:

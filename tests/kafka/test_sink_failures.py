@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable
 
@@ -19,6 +18,7 @@ from streamkernel.connectors.ports import OutageError
 from tests.chaos.proxy import Proxy
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.broker import Broker
+from tests.kafka.learning import section, stop
 from tests.kafka.listeners import address
 from tests.kafka.producing import produce
 from tests.kafka.sinking import Writing, at, finish, opened, put, standing
@@ -170,11 +170,10 @@ def test_sigterm_ends_a_daemon_whose_broker_is_away(
 ) -> None:
     source, name = topic(on=own_broker), topic(on=own_broker)
     produce(own_broker.bootstrap, source, [{"a": number % 7, "y": number % 2 == 0} for number in range(20_000)])
-    servers = {"bootstrap_servers": own_broker.bootstrap}
     home.configure(
-        source={"kind": "kafka", "topic": source, "target": "y", "target_type": "bool", **servers},
+        source=section(own_broker.bootstrap, source, target="y", target_type="bool"),
         model=["river.linear_model.LogisticRegression"],
-        predictions={"kind": "kafka", "topic": name, "transactional_id": transactional_id or "none", **servers},
+        predictions=section(own_broker.bootstrap, name, transactional_id=transactional_id or "none"),
         dead_letters=None,
     )
     running = launcher.start(home, "run", "config.yaml")
@@ -197,21 +196,16 @@ def test_sigterm_ends_a_daemon_whose_broker_is_away(
 
 
 def test_sigterm_ends_a_daemon_that_has_found_no_broker_yet(home: Home, launcher: Launcher) -> None:
-    servers = {"bootstrap_servers": address(reserved_port())}
+    nowhere = address(reserved_port())
     home.configure(
-        source={"kind": "kafka", "topic": "clicks", "target": "y", **servers},
+        source=section(nowhere, "clicks", target="y"),
         model=["river.linear_model.LogisticRegression"],
-        predictions={"kind": "kafka", "topic": "predictions", **servers},
-        dead_letters={"kind": "kafka", "topic": "dead", **servers},
+        predictions=section(nowhere, "predictions"),
+        dead_letters=section(nowhere, "dead"),
     )
     running = launcher.start(home, "run", "config.yaml")
-    running.wait_for("predictions at .*: nothing is acknowledged")
-    running.signal(signal.SIGTERM)
-    kill = threading.Timer(10, running.signal, [signal.SIGKILL])
-    kill.start()
-    ended = running.wait()
-    kill.cancel()
-    assert ended.returncode == 0, f"it had to be killed:\n{ended.stderr}"
-    assert ended.stderr.count("SIGTERM came before the run started") == 1
-    assert "Traceback" not in ended.stderr
+    running.wait_for("predictions at .*: nothing is acknowledged")  # the other sink and the source come after it
+    log = stop(running)
+    assert log.count("SIGTERM came before the run started") == 1
+    assert "Traceback" not in log
     assert not [*(home.folder / "out/state").glob("checkpoint-*")]

@@ -26,17 +26,21 @@ MakeTopic = Callable[..., str]
 class TestRestarts:
     """A process ends at each step of a checkpoint; the next one starts from the mark that is durable then."""
 
-    def test_before_the_checkpoint_is_durable(self, broker: Cluster, topic: MakeTopic) -> None:
+    @pytest.mark.parametrize("flushed", [True, False], ids=["before the checkpoint is durable", "after the commit"])
+    def test_with_lines_in_an_open_transaction(self, broker: Cluster, topic: MakeTopic, flushed: bool) -> None:
         name = topic()
         first = opened(broker, name)
         put(first, [at(0), at(1)])
         durable = finish(first)
+        assert OutputMark.from_json(durable).lines  # whether they are there, only the broker knows
         put(first, [at(2)])
-        first.flush()  # its mark is lost
-        with opened(broker, name, durable) as second:
-            assert standing(broker, name) == {0: [0, 1]}
-            put(second, [at(2), at(3)])
-            finish(second)
+        if flushed:
+            first.flush()  # its mark is lost
+        for offset in (2, 3):
+            with opened(broker, name, durable) as second:
+                assert standing(broker, name) == {0: [*range(offset)]}
+                put(second, [at(offset)])
+                durable = finish(second)
         first.close()
         assert standing(broker, name) == {0: [0, 1, 2, 3]}
 
@@ -53,31 +57,6 @@ class TestRestarts:
             finish(second)
         first.close()
         assert standing(broker, name) == {0: [0, 2], 1: [1]}
-
-    def test_after_the_commit(self, broker: Cluster, topic: MakeTopic) -> None:
-        name = topic()
-        first = opened(broker, name)
-        put(first, [at(0), at(1)])
-        durable = finish(first)
-        put(first, [at(2)])  # open, and never committed
-        assert OutputMark.from_json(durable).lines  # whether they are there, only the broker knows
-        for offset in (2, 3):
-            with opened(broker, name, durable) as second:
-                put(second, [at(offset)])
-                durable = finish(second)
-        first.close()
-        assert standing(broker, name) == {0: [0, 1, 2, 3]}
-
-    def test_a_mark_of_a_checkpoint_that_failed(self, broker: Cluster, topic: MakeTopic) -> None:
-        name = topic()
-        with opened(broker, name) as sink:
-            put(sink, [at(0)])
-            sink.flush()  # and the disk was full
-            put(sink, [at(1)])
-            durable = finish(sink)
-        with opened(broker, name, durable) as sink:
-            finish(sink)
-        assert standing(broker, name) == {0: [0, 1]}
 
     @pytest.mark.parametrize("told", [False, True])
     def test_a_commit_of_which_nobody_knows(self, broker: Cluster, topic: MakeTopic, told: bool) -> None:

@@ -14,26 +14,18 @@ from kafka import KafkaConsumer
 
 from streamkernel.connectors.kafka.base.client import Unreachable, connect
 from streamkernel.connectors.kafka.base.options import client_settings
-from tests.daemon.conftest import Home, Launcher, home, launcher  # noqa: F401
+from tests.daemon.conftest import Home, Launcher
 from tests.kafka.broker import Broker
-from tests.kafka.listeners import ADMIN, GUEST
+from tests.kafka.learning import section
+from tests.kafka.listeners import ADMIN, login
 from tests.kafka.producing import produce
 
 Topics = Callable[..., str]
 OTHER_AUTHORITY = str(Path(__file__).parents[1] / "daemon" / "tls" / "certificate.pem")
 
 
-def login(user: str, password: str, mechanism: str = "PLAIN", protocol: str = "SASL_PLAINTEXT") -> dict[str, Any]:
-    return {
-        "security_protocol": protocol,
-        "sasl_mechanism": mechanism,
-        "sasl_plain_username": user,
-        "sasl_plain_password": password,
-    }
-
-
 def source(servers: str, topic: str, **settings: Any) -> dict[str, Any]:
-    return {"kind": "kafka", "topic": topic, "bootstrap_servers": servers, "target": "y", **settings}
+    return section(servers, topic, target="y", **settings)
 
 
 @pytest.fixture
@@ -57,19 +49,19 @@ WRONG: dict[str, tuple[Callable[[Broker, str], dict[str, Any]], str]] = {
         "the name cannot be resolved: check bootstrap_servers",
     ),
     "wrong password": (
-        lambda broker, topic: source(broker.sasl, topic, options=login("admin", "wrong-secret")),
+        lambda broker, topic: source(broker.sasl, topic, options=login(("admin", "wrong-secret"))),
         "the broker refuses the credentials (",
     ),
     "wrong password, scrambled": (
-        lambda broker, topic: source(broker.sasl, topic, options=login("admin", "wrong-secret", "SCRAM-SHA-256")),
+        lambda broker, topic: source(broker.sasl, topic, options=login(("admin", "wrong-secret"), "SCRAM-SHA-256")),
         "check sasl_plain_username, sasl_plain_password and sasl_mechanism under options",
     ),
     "mechanism the broker has not": (
-        lambda broker, topic: source(broker.sasl, topic, options=login(*ADMIN, "SCRAM-SHA-512")),
+        lambda broker, topic: source(broker.sasl, topic, options=login(ADMIN, "SCRAM-SHA-512")),
         "sasl_mechanism",
     ),
     "not authorized": (
-        lambda broker, topic: source(broker.sasl, topic, options=login(*GUEST)),
+        lambda broker, topic: source(broker.sasl, topic, options=login()),
         "the user guest is not authorized to read the topic: grant it Read and Describe, or check sasl_plain_username",
     ),
     "no credentials": (
@@ -78,7 +70,7 @@ WRONG: dict[str, tuple[Callable[[Broker, str], dict[str, Any]], str]] = {
         "security_protocol and sasl_mechanism under options",
     ),
     "credentials nobody asked for": (
-        lambda broker, topic: source(broker.bootstrap, topic, options=login(*ADMIN)),
+        lambda broker, topic: source(broker.bootstrap, topic, options=login(ADMIN)),
         "the broker does not accept the SASL mechanism PLAIN here: check sasl_mechanism and security_protocol",
     ),
     "no TLS": (
@@ -120,11 +112,7 @@ WRONG: dict[str, tuple[Callable[[Broker, str], dict[str, Any]], str]] = {
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_cannot_be_ends_at_once_and_says_why(
-    local_broker: Broker,
-    filled: str,
-    home: Home,  # noqa: F811
-    launcher: Launcher,  # noqa: F811
-    wrong: str,
+    local_broker: Broker, filled: str, home: Home, launcher: Launcher, wrong: str
 ) -> None:
     make, message = WRONG[wrong]
     settings = make(local_broker, filled)
@@ -146,15 +134,11 @@ def test_what_cannot_be_ends_at_once_and_says_why(
 
 @pytest.mark.parametrize("way", ["plain", "scrambled", "tls"])
 def test_check_finds_nothing_wrong_with_what_is_right(
-    local_broker: Broker,
-    filled: str,
-    home: Home,  # noqa: F811
-    launcher: Launcher,  # noqa: F811
-    way: str,
+    local_broker: Broker, filled: str, home: Home, launcher: Launcher, way: str
 ) -> None:
     servers, options = {
-        "plain": (local_broker.sasl, login(*ADMIN)),
-        "scrambled": (local_broker.sasl, login(*ADMIN, "SCRAM-SHA-256")),
+        "plain": (local_broker.sasl, login(ADMIN)),
+        "scrambled": (local_broker.sasl, login(ADMIN, "SCRAM-SHA-256")),
         "tls": (local_broker.tls, {"security_protocol": "SSL", "ssl_cafile": str(local_broker.ca)}),
     }[way]
     home.configure(source=source(servers, filled, options=options))
@@ -164,10 +148,7 @@ def test_check_finds_nothing_wrong_with_what_is_right(
 
 
 def test_check_leaves_the_log_of_the_order_alone(
-    local_broker: Broker,
-    topic: Topics,
-    home: Home,  # noqa: F811
-    launcher: Launcher,  # noqa: F811
+    local_broker: Broker, topic: Topics, home: Home, launcher: Launcher
 ) -> None:
     name = topic(partitions=2)
     produce(local_broker.bootstrap, name, [{"n": 1, "y": "a"}] * 10)
@@ -182,15 +163,10 @@ def test_check_leaves_the_log_of_the_order_alone(
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
 @pytest.mark.parametrize("password", [ADMIN[1], "wrong-secret"], ids=["right", "wrong"])
 def test_no_line_shows_a_password(
-    local_broker: Broker,
-    filled: str,
-    home: Home,  # noqa: F811
-    launcher: Launcher,  # noqa: F811
-    mechanism: str,
-    password: str,
+    local_broker: Broker, filled: str, home: Home, launcher: Launcher, mechanism: str, password: str
 ) -> None:
     """Neither at level debug, where the client prints its requests, nor in a checkpoint."""
-    options = login("admin", "${PASSWORD}", mechanism)
+    options = login(("admin", "${PASSWORD}"), mechanism)
     home.configure(source=source(local_broker.sasl, filled, options=options), log={"level": "debug"})
     ended = launcher.call(home, "run", "config.yaml", "--max-records", "10", PASSWORD=password)
     assert ended.returncode == (0 if password == ADMIN[1] else 1)
@@ -207,11 +183,7 @@ def mute() -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
-def test_somebody_who_says_nothing_is_waited_for(
-    mute: str,
-    home: Home,  # noqa: F811
-    launcher: Launcher,  # noqa: F811
-) -> None:
+def test_somebody_who_says_nothing_is_waited_for(mute: str, home: Home, launcher: Launcher) -> None:
     home.configure(source=source(mute, "t"))
     checked = launcher.call(home, "check", "config.yaml")
     assert checked.returncode == 1
@@ -254,7 +226,7 @@ def test_a_broker_that_is_stopping_is_waited_for(
     local_broker: Broker, stopping: Callable[[str], str], secure: bool
 ) -> None:
     """Its ending of connections is not taken for a word on credentials."""
-    options = login(*ADMIN) if secure else {}
+    options = login(ADMIN) if secure else {}
     address = stopping(local_broker.sasl if secure else local_broker.bootstrap)
     with pytest.raises(Unreachable):
         connect(KafkaConsumer, {**client_settings(address, options), "enable_auto_commit": False})

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 
-import orjson
 import pytest
-from kafka import KafkaProducer
 
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.damage import corrupt_batch
-from tests.kafka.producing import produce
+from tests.kafka.producing import open_transaction, produce
 from tests.kafka.reading import after, drain, places, rows, source_of, until
 
 Topics = Callable[..., str]
@@ -64,7 +61,7 @@ class TestHoles:
         caplog.set_level(logging.INFO)
         name = topic()
         produce(broker.bootstrap, name, rows(4))
-        with open_transaction(broker, name, rows(4, 100)) as end, source_of(broker.bootstrap, name) as source:
+        with open_transaction(broker.bootstrap, name, rows(4, 100)) as end, source_of(broker.bootstrap, name) as source:
             source.open()
             drain(source, 4)
             produce(broker.bootstrap, name, rows(4, 4))
@@ -85,7 +82,7 @@ class TestHoles:
         """The place of the checkpoint is behind the beginning of a transaction that is still open."""
         name = topic()
         produce(broker.bootstrap, name, rows(4))
-        with open_transaction(broker, name, rows(4, 100)) as end:
+        with open_transaction(broker.bootstrap, name, rows(4, 100)) as end:
             with source_of(broker.bootstrap, name, options={"isolation_level": "read_uncommitted"}) as source:
                 source.open()
                 place = after(drain(source, 8))
@@ -161,18 +158,3 @@ class TestDamage:
         assert [record.x for record in records] == [
             {"n": n, "kafka.header.\\xff": "v"} if n in (5, 13) else {"n": n} for n in range(20)
         ]
-
-
-@contextlib.contextmanager
-def open_transaction(broker: Cluster, name: str, values: Iterable[Mapping[str, int]]) -> Iterator[Callable[[], None]]:
-    """Begin a transaction of another producer, and give what aborts it."""
-    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=f"other-{name}")
-    try:
-        producer.init_transactions()
-        producer.begin_transaction()
-        for value in values:
-            producer.send(name, orjson.dumps(value), partition=0)
-        producer.flush()
-        yield producer.abort_transaction
-    finally:
-        producer.close(timeout=5)

@@ -99,25 +99,6 @@ class TestKilled:
         configure(where, broker.bootstrap, one)
         return where
 
-    def test_the_newest_checkpoint_is_broken_too(
-        self, broker: Cluster, filled: dict[int, str], homes: Callable[[str], Home], launcher: Launcher
-    ) -> None:
-        """The order is known back to the oldest checkpoint there is."""
-        where = homes("broken")
-        configure(where, broker.bootstrap, filled[3], order="logged")
-        ended = launcher.call(where, "run", "config.yaml", STREAMKERNEL_CRASH="consumed:3300")
-        assert ended.returncode == -signal.SIGKILL
-        before = predicted(where)
-        for newest in sorted(where.folder.glob("out/state/*.skc"))[-2:]:
-            newest.write_bytes(newest.read_bytes()[:-1])
-        consumed = where.header()["source"]["account"]["consumed"]
-        assert consumed < len(before)
-        log = self.finish(where, launcher)
-        assert "does not reach back" not in log
-        places = predicted(where)
-        assert places[: len(before)] == before
-        assert len(set(places)) == len(places) == self.RECORDS
-
     def test_what_comes_after_latest_is_not_lost_before_the_first_checkpoint(
         self, broker: Cluster, topic: Topics, home: Home, launcher: Launcher
     ) -> None:

@@ -5,20 +5,12 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 from streamkernel.connectors.os_reason import os_reason
 from streamkernel.connectors.ports import ConnectorError
 
-__all__ = [
-    "OUTPUT_RESERVED",
-    "RESERVED",
-    "TRANSACTION_TIMEOUT_MS",
-    "SecurityProtocol",
-    "check",
-    "check_tls",
-    "client_settings",
-]
+__all__ = ["OUTPUT_RESERVED", "RESERVED", "check", "check_tls", "client_settings"]
 
 RESERVED: Mapping[str, str] = {
     "bootstrap_servers": "set bootstrap_servers outside options",
@@ -58,12 +50,7 @@ OUTPUT_RESERVED: Mapping[str, str] = {
 }
 """Those that may not be set where lines are written, in addition to the others."""
 
-TRANSACTION_TIMEOUT_MS = 900_000
-"""How long a transaction may be open by default: as long as brokers allow, because one that is away must not end it."""
-
-SecurityProtocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-"""What ``security_protocol`` may be."""
-
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _DEFAULTS: Mapping[str, Any] = {
     "client_id": "streamkernel",
@@ -110,9 +97,8 @@ def check(options: Mapping[str, Any]) -> None:
         if name in RESERVED:
             raise ValueError(f"{name} cannot be set: {RESERVED[name]}")
     protocol = options.get("security_protocol", "PLAINTEXT")
-    protocols = get_args(SecurityProtocol)
-    if protocol not in protocols:
-        raise ValueError(f"security_protocol must be one of {', '.join(protocols)}, got {protocol!r}")
+    if protocol not in _PROTOCOLS:
+        raise ValueError(f"security_protocol must be one of {', '.join(_PROTOCOLS)}, got {protocol!r}")
     mechanism = options.get("sasl_mechanism")
     if protocol.startswith("SASL") and mechanism is None:
         raise ValueError(f"sasl_mechanism is required with the security_protocol {protocol}")

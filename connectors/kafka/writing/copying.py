@@ -6,14 +6,14 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, TypeAlias
 
 from streamkernel.connectors.kafka.writing.line import Copied, Line
 from streamkernel.connectors.kafka.writing.topic import OutputTopic
 from streamkernel.connectors.pass_through import MessageLine
 
-__all__ = ["Copier", "CopyLimits", "KeyOf", "Passing", "room"]
+__all__ = ["CopyLimits", "KeyOf", "Passing", "copied", "room"]
 
 KeyOf: TypeAlias = Literal["position", "source"]
 """The key of a message: one made of the position of its record, or the key in the source."""
@@ -31,8 +31,8 @@ _DEFAULT_BYTES = 2**20
 _ABOUT_BYTES = 4096
 
 
-class Copier:
-    """Copies from the message of a line's record; None where nothing is copied.
+def copied(line: Mapping[str, Any], keyed: bool, passing: Collection[Passing]) -> Copied | None:
+    """Return what a line copies from the message of its record; None if it copies nothing.
 
     Kafka's client writes no header without a value: such a header becomes an empty one.
 
@@ -40,26 +40,20 @@ class Copier:
     --------
     >>> from streamkernel.connectors.pass_through import SourceMessage
     >>> message = SourceMessage(b"k", (("trace", b"1"), ("writer", b"me"), ("empty", None)), 1500)
-    >>> Copier("source", ["headers"])(MessageLine({}, message))
+    >>> copied(MessageLine({}, message), keyed=True, passing=["headers"])
     Copied(keyed=True, key=b'k', headers=(('trace', b'1'), ('empty', b'')), timestamp=None)
 
     """
-
-    def __init__(self, key: KeyOf = "position", passing: Collection[Passing] = ()) -> None:
-        self._keyed = key == "source"
-        self._passing = frozenset(passing)
-
-    def __call__(self, line: Mapping[str, Any]) -> Copied | None:
-        if not isinstance(line, MessageLine):
-            return None
-        message = line.message
-        headers = message.headers if "headers" in self._passing else ()
-        return Copied(
-            self._keyed,
-            message.key if self._keyed else None,
-            tuple((name, value or b"") for name, value in headers if name not in _OWN),
-            message.timestamp if "timestamp" in self._passing and message.timestamp >= 0 else None,
-        )
+    if not isinstance(line, MessageLine):
+        return None
+    message = line.message
+    headers = message.headers if "headers" in passing else ()
+    return Copied(
+        keyed,
+        message.key if keyed else None,
+        tuple((name, value or b"") for name, value in headers if name not in _OWN),
+        message.timestamp if "timestamp" in passing and message.timestamp >= 0 else None,
+    )
 
 
 def room(largest: int | None) -> int:
@@ -81,8 +75,6 @@ class CopyLimits:
     ----------
     place
         The topic in a log line.
-    now
-        Gives the seconds since 1970.
 
     Attributes
     ----------
@@ -99,10 +91,9 @@ class CopyLimits:
 
     """
 
-    def __init__(self, place: str, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, place: str) -> None:
         self.topic = OutputTopic("", 0)
         self._place = place
-        self._now = now
         self._counts: Counter[str] = Counter()
         self._next: dict[str, float] = {}
 
@@ -113,7 +104,7 @@ class CopyLimits:
             return line
         if copied.keyed and copied.key is None and not topic.null_keys:
             copied = self._without("key", line, copied._replace(keyed=False))
-        ahead = -math.inf if copied.timestamp is None else copied.timestamp - 1000 * self._now()
+        ahead = -math.inf if copied.timestamp is None else copied.timestamp - 1000 * time.time()
         if copied.timestamp is not None and not -topic.behind <= ahead <= topic.ahead:
             copied = self._without("timestamp", line, copied._replace(timestamp=None))
         most = room(topic.largest) - len(line.value)
@@ -126,7 +117,7 @@ class CopyLimits:
     def _without(self, part: str, line: Line, rest: Copied) -> Copied:
         """Count a part that is left out, log it now and then, and return the rest."""
         self._counts[part] += 1
-        now = self._now()
+        now = time.time()
         if now >= self._next.get(part, -math.inf):
             self._next[part] = now + _PAUSE_SECONDS
             _log.warning(

@@ -6,20 +6,15 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Literal, TypeAlias
-
-from kafka import errors
+from typing import Any, Literal, TypeAlias
 
 from streamkernel.connectors.kafka.base.client import Unreachable
 from streamkernel.connectors.kafka.base.outage import Outage
-from streamkernel.connectors.kafka.writing.agreement import Marker, compare, disagreement
 from streamkernel.connectors.kafka.writing.copying import CopyLimits
-from streamkernel.connectors.kafka.writing.last_lines import LastLines
 from streamkernel.connectors.kafka.writing.line import Line, Provenance
-from streamkernel.connectors.kafka.writing.mark import OutputMark
-from streamkernel.connectors.kafka.writing.pending_lines import PendingLines
+from streamkernel.connectors.kafka.writing.mark import LastLines, Marker, OutputMark, compare, disagreement
 from streamkernel.connectors.kafka.writing.producer import Broken, TopicProducer
 from streamkernel.connectors.ports import ConnectorError, OutageError, SinkError
 
@@ -38,12 +33,17 @@ SILENT_SECONDS = 5.0
 _ANEW_SECONDS = 60.0
 _LONGEST_PAUSE = 5.0
 _NAP_SECONDS, _IDLE_SECONDS = 0.02, 0.5
+# The lines that the producer gets at once: it needs twice their memory.
+_MOST_LINES, _MOST_BYTES = 5000, 2**25
 # Failures one after the other without a line between: then it is no accident.
 _MOST_BREAKS = 5
 
 
 class Delivery:
-    """The lines of a sink that do not count yet, and the thread that sends and commits them.
+    """The lines of a sink that do not count yet, in order, and the thread that sends and commits them.
+
+    The first lines are acknowledged by the present producer; those of the last mark are sealed. Without transactions a
+    line counts as soon as it is acknowledged.
 
     Parameters
     ----------
@@ -59,8 +59,6 @@ class Delivery:
         What lines may copy.
     mark
         That of the checkpoint to continue; None: there is none.
-    clock
-        Gives seconds, and never goes back.
 
     Attributes
     ----------
@@ -78,7 +76,6 @@ class Delivery:
         existing: Existing,
         limits: CopyLimits,
         mark: OutputMark | None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.error: Exception | None = None
         self._place = place
@@ -86,25 +83,27 @@ class Delivery:
         self._transactional_id = transactional_id
         self._existing: Existing = existing
         self._limits = limits
-        self._clock = clock
-        self._mark = mark
-        known = mark or OutputMark("", secrets.token_hex(4))
+        self._resumed = mark is not None
+        known = mark or OutputMark("", secrets.token_hex(4), transactional_id)
         self._provenance = Provenance(known.writer)
         self._writer, self._stream = known.writer, known.stream
         self._committed, self._number = known.committed, known.number
         # The last lines that the topic has, and those up to which an older checkpoint has no lines to write.
         self._last = LastLines(None if known.committed else {})
         self._skipped = LastLines.from_text(known.skipped)
-        # The checkpoint with these lines is durable: they are to be committed.
-        self._pending, self._committing = PendingLines(known.lines), bool(known.lines)
-        self._earlier_id = None if mark is None or mark.transactional_id == transactional_id else mark.transactional_id
+        self._lines = list(known.lines)
+        self._sealed, self._acked = len(self._lines), 0
+        self._bytes, self._acked_bytes = _size(self._lines), 0
+        # A durable checkpoint has the sealed lines: they are to be committed.
+        self._committing = bool(self._lines)
+        self._earlier_id = None if known.transactional_id == transactional_id else known.transactional_id
         self._renamed = self._earlier_id is not None
         self._reached = self._hurried = False
         self._breaks = 0
         self._failure: Callable[[], str] = lambda: "no answer"
-        self._moved = clock()
+        self._moved = time.monotonic()
         down = "nothing is acknowledged (%s): lines wait in memory"
-        self._outage = Outage(_log, place, down, "lines are acknowledged again after %.0f s", clock)
+        self._outage = Outage(_log, place, down, "lines are acknowledged again after %.0f s")
         self._closed = threading.Event()
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -120,32 +119,35 @@ class Delivery:
         """Take lines; raises what ended the delivery."""
         with self._changed:
             if self._settled:
-                self._moved = self._clock()
-            self._pending.add([line for line in lines if not self._skipped.skips(line.position)])
-            self._changed.notify_all()
+                self._moved = time.monotonic()
+            self._add(lines)
         self._check()
+
+    def _add(self, lines: Iterable[Line]) -> None:
+        new = [line for line in lines if not self._skipped.skips(line.position)]
+        self._lines += new
+        self._bytes += _size(new)
+        self._changed.notify_all()
 
     @property
     def _settled(self) -> bool:
-        return self._reached and not self._committing and self._pending.acked == len(self._pending)
+        return self._reached and not self._committing and self._acked == len(self._lines)
 
     @property
     def unacked(self) -> tuple[int, int]:
         """How many lines are not acknowledged, and how many bytes of memory they take."""
         with self._changed:
-            return len(self._pending) - self._pending.acked, self._pending.unacked_bytes
+            return len(self._lines) - self._acked, self._bytes - self._acked_bytes
 
     @property
     def uncommitted(self) -> int:
         """How many lines do not count yet."""
-        with self._changed:
-            return len(self._pending)
+        return len(self._lines)
 
     @property
     def commit_bytes(self) -> int:
         """How many bytes of memory the lines take that wait for `commit`; 0 while others are being committed."""
-        with self._changed:
-            return 0 if self._committing else self._pending.bytes
+        return 0 if self._committing else self._bytes
 
     def complete(self, patience: float) -> None:
         """Wait until every line is acknowledged, and the sealed ones are committed.
@@ -157,7 +159,7 @@ class Delivery:
             self._changed.notify_all()
             try:
                 while not self._settled and self.error is None:
-                    if self._clock() - self._moved > patience:
+                    if time.monotonic() - self._moved > patience:
                         raise self._outage_error()
                     self._changed.wait(_NAP_SECONDS)
             finally:
@@ -165,7 +167,7 @@ class Delivery:
         self._check()
 
     def _outage_error(self) -> OutageError:
-        n_waiting = len(self._pending) - self._pending.acked
+        n_waiting = len(self._lines) - self._acked
         what = f"{n_waiting:,} lines wait" if n_waiting else "the end of a transaction waits"
         if not (n_waiting or self._reached):
             what = "it was not reached yet"
@@ -176,22 +178,21 @@ class Delivery:
         with self._changed:
             if self._transactional_id is None:
                 return OutputMark(self._stream, self._writer)
-            lines = self._pending.seal()
-            if lines:
-                self._number += 1
+            self._sealed = len(self._lines)
+            self._number += bool(self._lines)
             return OutputMark(
                 *(self._stream, self._writer, self._transactional_id),
-                *(self._committed, self._number if lines else self._committed, lines),
-                self._skipped.to_text(),
+                *(self._committed, self._number if self._lines else self._committed),
+                *(list(self._lines), self._skipped.to_text()),
             )
 
     def commit(self) -> None:
         """Commit the lines of the last mark, now that it is durable, without waiting for it."""
         with self._changed:
-            if self._pending.sealed:
-                assert self._pending.sealed == len(self._pending), "lines came between the mark and its commit"
+            if self._sealed:
+                assert self._sealed == len(self._lines), "lines came between the mark and its commit"
                 self._committing = True
-                self._moved = self._clock()
+                self._moved = time.monotonic()
                 self._changed.notify_all()
 
     def close(self, seconds: float) -> None:
@@ -203,7 +204,7 @@ class Delivery:
             if self._committing and self.error is None:
                 _log.warning(
                     "%s: %d lines are not committed (%s): they are in the checkpoint, and the next start commits them",
-                    *(self._place, self._pending.sealed, self._failure()),
+                    *(self._place, self._sealed, self._failure()),
                 )
             self._closed.set()
             self._changed.notify_all()
@@ -225,7 +226,7 @@ class Delivery:
                     self._serve(producer)
                 finally:
                     with self._changed:
-                        self._pending.take_back()
+                        self._acked = self._acked_bytes = 0  # the next producer sends every line
                     producer.close()
             except Unreachable as error:
                 self._failure = partial(str, error)
@@ -270,16 +271,15 @@ class Delivery:
             self._compare(marker, same)
             now = Marker(self._committed, self._writer, self._last.to_text())
             if self._earlier_id is None and (marker is None or marker[:2] != now[:2]):
-                producer.begin(self._patient)
                 producer.commit(now, self._patient)
         with self._changed:
-            self._stream, self._moved = found.stream, self._clock()
+            self._stream, self._moved = found.stream, time.monotonic()
             self._reached = self._earlier_id is None
             self._changed.notify_all()
 
     def _compare(self, marker: Marker | None, same: bool) -> None:
         """Take over what the broker has; refuse a topic with other lines, unless lines may be appended to it."""
-        lines = self._pending.lines[: self._pending.sealed] if self._committing else []
+        lines = self._lines[: self._sealed] if self._committing else []
         mark = OutputMark(self._stream, self._writer, None, self._committed, self._number, lines)
         if marker is not None and marker.writer == self._writer and marker.number >= self._committed:
             self._last = LastLines.from_text(marker.last)
@@ -287,113 +287,105 @@ class Delivery:
         if answer == "committed":
             self._settle()
         elif answer == "older" and marker is not None:
-            self._catch_up(marker.number, marker.last)
+            self._catch_up(marker)
         elif answer == "other":
-            sentence, advice = disagreement(marker, mark, str(self._transactional_id), self._mark is not None)
+            sentence, advice = disagreement(marker, mark, str(self._transactional_id), self._resumed)
             if self._existing == "refuse":
                 raise SinkError(f"{sentence}: {advice}")
             _log.warning("%s: %s: the topic may have lines twice from now on (existing: append)", self._place, sentence)
 
-    def _catch_up(self, number: int, last: str) -> None:
+    def _catch_up(self, marker: Marker) -> None:
         """Continue an older checkpoint: forget its lines, which the topic has, and skip those that come again."""
         _log.warning(
             "%s: the checkpoint ends with transaction %d, and the topic with %d: lines up to it are not written again",
-            *(self._place, self._number, number),
+            *(self._place, self._number, marker.number),
         )
         with self._changed:
-            self._committed = self._number = number
-            self._skipped = LastLines.from_text(last)
-            new = self._pending.lines[self._pending.sealed :]
-            self._pending, self._committing = PendingLines(), False
-            self._pending.add([line for line in new if not self._skipped.skips(line.position)])
-            self._changed.notify_all()
+            self._skipped = LastLines.from_text(marker.last)
+            self._number = marker.number
+            new = self._lines[self._sealed :]
+            self._lines, self._bytes = [], 0
+            self._add(new)
+            self._sealed = 0
+        self._settle()
 
     def _settle(self) -> None:
         """Forget the sealed lines: they are committed."""
         with self._changed:
-            self._pending.settle()
+            self._bytes -= _size(self._lines[: self._sealed])
+            del self._lines[: self._sealed]
+            self._sealed = self._acked = self._acked_bytes = 0
             self._committing, self._committed = False, self._number
-            self._moved, self._breaks = self._clock(), 0
+            self._moved, self._breaks = time.monotonic(), 0
             self._outage.end()
             self._changed.notify_all()
 
     def _serve(self, producer: TopicProducer) -> None:
         """Send lines and commit them, until the delivery is closed or fails."""
-        begun, verified = False, -_IDLE_SECONDS
         while not self._closed.is_set():
             if self._earlier_id is not None and not self._committing:
                 self._earlier_id = None  # all is settled under the earlier name
                 return
-            if self._clock() - verified >= _IDLE_SECONDS:
-                if not producer.verify():
-                    self._look()
-                    self._closed.wait(_NAP_SECONDS)
-                    continue
-                verified = self._clock()
-            lines, whole = self._next()
+            lines = self._next(producer.linger)
             if lines:
-                if producer.transactional_id is not None and not begun:
-                    producer.begin(self._patient)
-                    begun = True
-                self._send(producer, lines)
-            self._reap(producer)
-            if whole:
-                last = self._last.after(line.position for line in self._pending.lines[: self._pending.sealed])
+                producer.send(lines, self._message, self._patient)
+            elif self._committing:
+                last = self._last.after(line.position for line in self._lines[: self._sealed])
                 producer.commit(Marker(self._number, self._writer, last.to_text()), self._patient)
                 self._last = last
                 self._settle()
-                begun = False
-            elif self._hurried and self._pending.receipts:
-                producer.flush(0.1)
-                self._reap(producer)
+            else:
+                producer.verify()
             self._look()
-            if self._clock() - self._moved > _ANEW_SECONDS and not self._settled:
-                self._moved = self._clock() - SILENT_SECONDS
-                raise Unreachable(producer.failure())
 
-    def _next(self) -> tuple[list[Line], bool]:
-        """Wait for lines to send, and say whether the transaction is to be committed instead."""
+    def _next(self, linger: float) -> list[Line]:
+        """Return the next lines to send, some more of them after a short wait; none if none came."""
         with self._changed:
-            lines = self._pending.next(self._committing)
-            whole = self._committing and self._pending.acked >= self._pending.sealed
-            under_way = bool(self._pending.receipts)
-            if not lines and not whole and not (self._hurried and under_way):
-                self._changed.wait(_NAP_SECONDS if under_way else _IDLE_SECONDS)
-            return lines, whole
+            if not self._committing:
+                if self._acked == len(self._lines):
+                    self._changed.wait(_IDLE_SECONDS)
+                if self._acked < len(self._lines):
+                    self._changed.wait_for(self._should_send, linger)
+            end = self._sealed if self._committing else len(self._lines)
+            lines = self._lines[self._acked : min(end, self._acked + _MOST_LINES)]
+        while len(lines) > 1 and _size(lines) > _MOST_BYTES:
+            lines = lines[: len(lines) // 2]
+        return lines
 
-    def _patient(self) -> bool:
-        self._look()
-        return not self._closed.is_set() and self._clock() - self._moved <= _ANEW_SECONDS
+    def _should_send(self) -> bool:
+        many = len(self._lines) - self._acked >= _MOST_LINES
+        return many or self._hurried or self._committing or self._closed.is_set()
 
-    def _send(self, producer: TopicProducer, lines: Sequence[Line]) -> None:
-        for line in lines:
-            message = self._provenance.message(self._limits.fit(line))
-            try:
-                receipt = producer.send(line.position.partition, **message)
-            except (errors.KafkaError, ValueError) as error:
-                self._reap(producer)  # an earlier line may be the cause
-                raise producer.explain(error, line) from None
+    def _message(self, line: Line) -> dict[str, Any]:
+        return self._provenance.message(self._limits.fit(line))
+
+    def _patient(self, acknowledged: int = 0) -> bool:
+        """Count lines that are acknowledged, and return whether the producer is to try on."""
+        if acknowledged:
             with self._changed:
-                self._pending.send(line, receipt)
-
-    def _reap(self, producer: TopicProducer) -> None:
-        """Count the lines that are acknowledged; raises what a failed line means."""
-        receipts = self._pending.receipts
-        if not receipts or not receipts[0].is_done:
-            return
-        counts_now = producer.transactional_id is None
-        with self._changed:
-            if self._pending.acknowledge(drop=counts_now):
-                self._moved = self._clock()
-                self._breaks = 0 if counts_now else self._breaks
-            failure = self._pending.failure()
-            self._changed.notify_all()
-        if failure is not None:
-            raise producer.explain(failure[1], failure[0])
+                size = _size(self._lines[self._acked : self._acked + acknowledged])
+                if self._earlier_id or self._transactional_id:
+                    self._acked += acknowledged
+                    self._acked_bytes += size
+                else:
+                    del self._lines[:acknowledged]
+                    self._bytes -= size
+                    self._breaks = 0
+                self._moved = time.monotonic()
+                self._changed.notify_all()
+        self._look()
+        if time.monotonic() - self._moved > _ANEW_SECONDS:
+            self._moved = time.monotonic() - SILENT_SECONDS  # the next producer has as long
+            return False
+        return not self._closed.is_set()
 
     def _look(self) -> None:
         """Log when nothing is acknowledged for some seconds, and when that is over."""
-        if not self._settled and self._clock() - self._moved >= SILENT_SECONDS:
+        if not self._settled and time.monotonic() - self._moved >= SILENT_SECONDS:
             self._outage.begin(self._failure(), self._moved)
         elif self._settled or self._reached:
             self._outage.end()
+
+
+def _size(lines: Iterable[Line]) -> int:
+    return sum(line.size for line in lines)

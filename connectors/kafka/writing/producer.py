@@ -5,28 +5,31 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition, codec, errors
+from kafka.future import Future
 
 from streamkernel.connectors.kafka.base.client import Unreachable, connect
-from streamkernel.connectors.kafka.base.options import OUTPUT_RESERVED, TRANSACTION_TIMEOUT_MS, client_settings
-from streamkernel.connectors.kafka.writing.agreement import Marker
+from streamkernel.connectors.kafka.base.options import OUTPUT_RESERVED, client_settings
 from streamkernel.connectors.kafka.writing.line import Line
+from streamkernel.connectors.kafka.writing.mark import Marker
 from streamkernel.connectors.kafka.writing.producer_client import ProducerClient
 from streamkernel.connectors.kafka.writing.topic import OutputTopic, find_topic, fitting
 from streamkernel.connectors.ports import ConnectorError, SinkError
 
-__all__ = ["Broken", "ProducerFactory", "Receipt", "TopicProducer"]
+__all__ = ["Broken", "TopicProducer", "connect_producer", "producer_settings"]
 
-_BATCH_BYTES = 2**19
 _DEFAULTS: Mapping[str, Any] = {
     # Large batches cost half as much a line as small ones.
+    "batch_size": 2**19,
     "linger_ms": 50,
     # The broker has the last word on how long a line may be.
     "max_request_size": 2**24,
-    "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS,
+    # As long as brokers allow: one that is away must not end a transaction.
+    "transaction_timeout_ms": 900_000,
     # kafka-python also waits this long between the steps of a transaction.
     "retry_backoff_ms": 50,
 }
@@ -38,14 +41,15 @@ _ALWAYS: Mapping[str, Any] = {
 }
 _WAIT_SECONDS = 5.0
 _CLOSE_SECONDS = 1.0
+_LOOK_SECONDS, _NAP_SECONDS = 0.1, 0.002
 # A topic that is created again is away for a moment.
 _SETTLING_SECONDS = 3.0
 _TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
 _NOT_READABLE = "TxnOffsetCommitResponse: [Error 29]"
 _FENCED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
 
-Receipt: TypeAlias = Any
-"""A `kafka.future.Future` of a sent line."""
+Patient: TypeAlias = Callable[[int], bool]
+"""Hears how many more lines are acknowledged, and returns whether to wait on."""
 
 
 class Broken(Exception):
@@ -66,12 +70,15 @@ class TopicProducer:
         The topic.
     transactional_id
         The name by which the broker knows the writer; None: no transactions.
+    linger
+        How many seconds a line waits for others, to be sent with them.
 
     """
 
     def __init__(self, topic: str, settings: Mapping[str, Any], found: OutputTopic, attempt: int) -> None:
         self.found = found
         self.transactional_id: str | None = settings.get("transactional_id")
+        self.linger: float = settings["linger_ms"] / 1000
         self._topic = topic
         self._attempt = attempt
         self._settings = settings
@@ -83,10 +90,11 @@ class TopicProducer:
         self._manager = self._producer._transaction_manager
         self._timeout = self._producer.config["transaction_timeout_ms"] / 1000
         # By itself, kafka-python would take the id back from the process that fenced this one.
-        self._renewing = self._ended = False
+        self._renewing = False
         if self.transactional_id is not None:
             self._manager._supports_epoch_bump = lambda: self._renewing
-        self._begun = 0.0
+        # When the last transaction began, and whether it is still open.
+        self._begun, self._open = 0.0, False
         # A request of an earlier connection, held up by the broker, may come late and fence this one.
         self._follows_a_lost_one = attempt > 0
         self._missing_since: float | None = None
@@ -137,70 +145,96 @@ class TopicProducer:
         writer, _, last = found.metadata.partition(" ")
         return Marker(found.offset, writer, last)
 
-    def begin(self, patient: Callable[[], bool]) -> None:
-        """Begin a transaction, as long as `patient` says so; raises as `commit`."""
+    def send(self, lines: Sequence[Line], message: Callable[[Line], dict[str, Any]], patient: Patient) -> None:
+        """Send lines as messages, in a transaction where there is an id, and wait until all are acknowledged.
+
+        Raises `SinkError` or `Broken`, and `Unreachable` where the patience is over.
+        """
+        self._begin(patient)
+        receipts: list[Any] = []
+        for line in lines:
+            partition = line.position.partition % self.found.partitions
+            try:
+                receipt = self._producer.send(self._topic, partition=partition, **message(line))
+            except (errors.KafkaError, ValueError) as error:
+                receipts.append(Future().failure(error))
+                break
+            receipts.append(receipt.add_errback(self._stop))
+        n_acked = 0
+        while n_acked < len(lines):
+            with contextlib.suppress(errors.KafkaError):
+                self._producer.flush(timeout=_LOOK_SECONDS)
+            before = n_acked
+            while n_acked < len(receipts) and receipts[n_acked].succeeded():
+                n_acked += 1
+            waits = patient(n_acked - before)
+            if n_acked < len(receipts) and receipts[n_acked].failed():
+                raise self._cause(lines[n_acked:], receipts[n_acked:])
+            if not waits and n_acked < len(lines):
+                raise Unreachable(self.failure())
+            self.verify()
+
+    def _stop(self, error: Exception) -> None:  # noqa: ARG002 - the receipt has it as well
+        # Called on the producer's own thread: nothing after the failed lines is sent any more.
+        self._producer._sender.force_close()
+
+    def _cause(self, lines: Sequence[Line], receipts: Sequence[Any]) -> Exception:
+        """Return what the failure of lines means: most fail only because another one did."""
+        failed = [(one.exception, line) for line, one in zip(lines, receipts, strict=False) if one.failed()]
+        return self.explain(*next((one for one in failed if not _follows(one[0])), failed[0]))
+
+    def commit(self, marker: Marker, patient: Patient) -> None:
+        """Commit the lines of the transaction with a marker; raises as `send`."""
+        self._begin(patient)
+        place = {
+            TopicPartition(self._topic, 0): OffsetAndMetadata(
+                marker.number, f"{marker.writer} {marker.last}".rstrip(), -1
+            )
+        }
         try:
-            if self._ended:
+            # The public methods wait forever for an answer.
+            for step in (
+                partial(self._manager.send_offsets_to_transaction, place, self.transactional_id),
+                self._manager.begin_commit,
+            ):
+                result = step()
+                self._producer._sender.wakeup()
+                self._wait_for(partial(result.wait, timeout_ms=1000 * _LOOK_SECONDS), patient)
+        except errors.KafkaError as error:
+            raise self.explain(error) from None
+        self._open = self._follows_a_lost_one = False
+
+    def _begin(self, patient: Patient) -> None:
+        """Wait until the topic is there, and begin a transaction, unless one is open."""
+        self._wait_for(self.verify, patient)
+        if self.transactional_id is None or self._open:
+            return
+        try:
+            if self._begun:
                 self._renew(patient)
-            self._begun = time.monotonic()
+            self._begun, self._open = time.monotonic(), True
             self._producer.begin_transaction()
         except errors.KafkaError as error:
             raise self.explain(error) from None
 
-    def _renew(self, patient: Callable[[], bool]) -> None:
+    def _renew(self, patient: Patient) -> None:
         """Get another epoch: a request of the last transaction that was held up cannot end the next one."""
         manager = self._manager
         self._renewing = True
         try:
             manager.bump_producer_id_and_epoch()
             self._producer._sender.wakeup()
-            while manager.is_bumping_epoch():
-                if not patient():
-                    raise Unreachable(self.failure())
-                time.sleep(0.002)
+            self._wait_for(lambda: not manager.is_bumping_epoch(), patient)
         finally:
             self._renewing = False
         if manager.has_error():
             raise manager.last_error
-        self._ended = False
 
-    def send(self, partition: int, **message: Any) -> Receipt:
-        """Give a message to the producer, which sends it when it can; raises an error of kafka-python."""
-        sent = self._producer.send(self._topic, partition=partition % self.found.partitions, **message)
-        return sent.add_errback(self._failed)
-
-    def _failed(self, error: Exception) -> None:  # noqa: ARG002 - the receipt has it as well
-        # Called on the producer's own thread: nothing after the failed lines is sent any more.
-        self._producer._sender.force_close()
-
-    def flush(self, seconds: float) -> None:
-        """Send at once what was given, and wait until it is acknowledged, but no longer than some seconds."""
-        with contextlib.suppress(errors.KafkaError):
-            self._producer.flush(timeout=seconds)
-
-    def commit(self, marker: Marker, patient: Callable[[], bool]) -> None:
-        """Commit the transaction with a marker, as long as `patient` says so.
-
-        Raises `SinkError` or `Broken`, and `Unreachable` where the patience is over.
-        """
-        place = OffsetAndMetadata(marker.number, f"{marker.writer} {marker.last}".rstrip(), -1)
-        manager = self._manager
-        try:
-            # The public methods wait forever for an answer.
-            for step in (
-                lambda: manager.send_offsets_to_transaction(
-                    {TopicPartition(self._topic, 0): place}, manager.transactional_id
-                ),
-                manager.begin_commit,
-            ):
-                result = step()
-                self._producer._sender.wakeup()
-                while not result.wait(timeout_ms=100):
-                    if not patient():
-                        raise Unreachable(self.failure())
-            self._ended, self._follows_a_lost_one = True, False
-        except errors.KafkaError as error:
-            raise self.explain(error) from None
+    def _wait_for(self, done: Callable[[], bool], patient: Patient) -> None:
+        while not done():
+            if not patient(0):
+                raise Unreachable(self.failure())
+            time.sleep(_NAP_SECONDS)
 
     def explain(self, error: Exception, line: Line | None = None) -> Exception:
         """Return what the failure of a line, or of a transaction, means: a `SinkError` or `Broken`."""
@@ -291,31 +325,35 @@ class TopicProducer:
             self._producer.close(timeout=_CLOSE_SECONDS)
 
 
-class ProducerFactory:
-    """Makes the producers of a topic, one after the other; its parameters are those of `KafkaSink`."""
+def producer_settings(servers: list[str], compression: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a producer is made with; raises `ValueError` for what cannot be set, or is not installed."""
+    if compression in ("lz4", "snappy") and not getattr(codec, f"has_{compression}")():
+        raise ValueError(f"compression {compression} is not installed: pip install 'streamkernel[kafka-codecs]'")
+    settings = client_settings(servers, {**_DEFAULTS, **options}, OUTPUT_RESERVED)
+    return {**settings, **_ALWAYS, "compression_type": compression}
 
-    def __init__(self, topic: str, servers: list[str], compression: str | None, options: Mapping[str, Any]) -> None:
-        if compression in ("lz4", "snappy") and not getattr(codec, f"has_{compression}")():
-            raise ValueError(f"compression {compression} is not installed: pip install 'streamkernel[kafka-codecs]'")
-        settings = client_settings(servers, {**_DEFAULTS, **options}, OUTPUT_RESERVED)
-        self._topic = topic
-        self._settings = {"batch_size": _BATCH_BYTES, **settings, **_ALWAYS, "compression_type": compression}
 
-    def find(self, attempt: int = 0) -> OutputTopic:
-        """Return what the cluster says about the topic; see `find_topic`."""
-        return find_topic(self._topic, self._settings, attempt)
+def connect_producer(
+    topic: str, settings: Mapping[str, Any], transactional_id: str | None, attempt: int
+) -> TopicProducer:
+    """Return an initialized producer; raises `Unreachable` or `ConnectorError`."""
+    found = find_topic(topic, settings, attempt)
+    by = {} if transactional_id is None else {"transactional_id": transactional_id}
+    producer = TopicProducer(topic, {**settings, **by}, found, attempt)
+    try:
+        producer.initialize()
+    except BaseException:
+        producer.close()
+        raise
+    return producer
 
-    def connect(self, transactional_id: str | None, attempt: int) -> TopicProducer:
-        """Return an initialized producer; raises `Unreachable` or `ConnectorError`."""
-        found = self.find(attempt)
-        by = {} if transactional_id is None else {"transactional_id": transactional_id}
-        producer = TopicProducer(self._topic, {**self._settings, **by}, found, attempt)
-        try:
-            producer.initialize()
-        except BaseException:
-            producer.close()
-            raise
-        return producer
+
+def _follows(error: Exception) -> bool:
+    """Return whether a line failed only because another one did."""
+    # kafka-python has no class of its own for a line that was refused with another one of its batch.
+    return type(error) is errors.KafkaError or isinstance(
+        error, errors.IllegalStateError | errors.TransactionAbortedError
+    )
 
 
 def _phrase(error: Exception) -> str:

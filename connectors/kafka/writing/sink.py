@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
+from streamkernel.connectors.encode import to_json
 from streamkernel.connectors.kafka.base.client import Unreachable
-from streamkernel.connectors.kafka.writing.copying import Copier, CopyLimits, KeyOf, Passing, room
+from streamkernel.connectors.kafka.writing.copying import CopyLimits, KeyOf, Passing, copied, room
 from streamkernel.connectors.kafka.writing.delivery import Connect, Delivery, Existing
-from streamkernel.connectors.kafka.writing.encoding import EncodingQueue, Shorten
+from streamkernel.connectors.kafka.writing.line import Line
 from streamkernel.connectors.kafka.writing.mark import OutputMark
-from streamkernel.connectors.kafka.writing.producer import ProducerFactory
+from streamkernel.connectors.kafka.writing.producer import connect_producer, producer_settings
+from streamkernel.connectors.kafka.writing.topic import find_topic
 from streamkernel.connectors.ports import ConnectorError, Mark, OutageError, Position, Sink, SinkError
 from streamkernel.connectors.registry.client import RegistryOutage, UnknownSchemaError
 from streamkernel.connectors.registry.line_schema import LineSchema
@@ -20,6 +23,9 @@ from streamkernel.connectors.registry.settings import RegistrySettings, ValueFor
 from streamkernel.connectors.registry.writing import LineEncoder
 
 __all__ = ["KafkaSink", "Shorten"]
+
+Shorten: TypeAlias = Callable[[Mapping[str, Any], int], Mapping[str, Any]]
+"""Makes a line that takes at most a given number of bytes as JSON."""
 
 OPEN_SECONDS = 5.0
 # How long a checkpoint waits for a broker that says nothing. A stop, with what it tries, must be over in ten seconds.
@@ -70,8 +76,6 @@ class KafkaSink(Sink):
         What a line holds, as it is registered; needed with a registry.
     connect
         Makes the producers; a test may have other ones than those of kafka-python.
-    clock
-        Gives seconds, and never goes back.
 
     Raises
     ------
@@ -96,25 +100,26 @@ class KafkaSink(Sink):
         registry: RegistrySettings | None = None,
         schema: LineSchema | None = None,
         connect: Connect | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.topic = topic
         self.servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
         self.transactional_id = transactional_id
-        self._producers = ProducerFactory(topic, self.servers.split(","), compression, options or {})
-        self._connect = connect or self._producers.connect
+        self._settings = producer_settings(self.servers.split(","), compression, options or {})
+        self._connect = connect or partial(connect_producer, topic, self._settings)
         self._encoder: LineEncoder | None = None
         if value_format != "json":
             if schema is None:
                 raise ValueError(f"schema: required with value_format {value_format}")
             settings = check_format(value_format, registry)
             self._encoder = LineEncoder(value_format, settings, topic, schema, self.describe())
+        self._encode = to_json if self._encoder is None else self._encoder.encode
         self._shorten = shorten
-        self._copier = Copier(key, pass_through)
+        self._copied = partial(copied, keyed=key == "source", passing=frozenset(pass_through))
         self._existing: Existing = existing
-        self._clock = clock
         self._limits = CopyLimits(self.describe())
-        self._queue = EncodingQueue(self._encoder, shorten, self._copier)
+        # The lines that wait for the registry's answer, and whether it can never be of use to them.
+        self._queue: list[tuple[Mapping[str, Any], Position]] = []
+        self._queue_bytes, self._failed = 0, False
         self._delivery: Delivery | None = None
 
     def open(self, mark: Mark | None = None) -> None:
@@ -129,28 +134,24 @@ class KafkaSink(Sink):
         """
         self.close()
         known = None if mark is None else OutputMark.from_json(mark)
-        self._queue = EncodingQueue(self._encoder, self._shorten, self._copier)
+        self._queue, self._queue_bytes, self._failed = [], 0, False
         place, name = self.describe(), f"kafka-{self.topic}"
         self._delivery = Delivery(
-            place, name, self._connect, self.transactional_id, self._existing, self._limits, known, self._clock
+            place, name, self._connect, self.transactional_id, self._existing, self._limits, known
         )
-        deadline = self._clock() + OPEN_SECONDS
-        if self._encoder is not None:
-            self._is_ready(self._encoder)
+        deadline = time.monotonic() + OPEN_SECONDS
+        self._can_encode(0.0)  # the registry is asked meanwhile
         self._delivery.start(OPEN_SECONDS)
-        if self._encoder is not None:
-            self._ask_registry(self._encoder, max(0.0, deadline - self._clock()))
+        self._can_encode(max(0.0, deadline - time.monotonic()))
 
-    def _ask_registry(self, encoder: LineEncoder, seconds: float) -> bool:
-        """Wait until lines can be encoded, and return whether they can."""
-        if not self._is_ready(encoder):
-            encoder.wait(seconds)
-        return self._is_ready(encoder)
-
-    def _is_ready(self, encoder: LineEncoder) -> bool:
+    def _can_encode(self, seconds: float) -> bool:
+        """Wait some seconds for the registry, and return whether lines can be encoded."""
         try:
-            return encoder.ready
+            if self._encoder is not None and seconds and not self._encoder.ready:
+                self._encoder.wait(seconds)
+            return self._encoder is None or self._encoder.ready
         except SinkError as error:
+            self._failed = True
             raise SinkError(f"{self.describe()}: {error}") from None
 
     def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position]) -> None:
@@ -164,11 +165,28 @@ class KafkaSink(Sink):
 
         """
         delivery = self._opened()
-        try:
-            encoded = self._queue.encoded(lines, positions, room(self._limits.topic.largest))
-        except SinkError as error:
-            raise SinkError(f"{self.describe()}: {error}") from None
+        self._queue += zip(lines, positions, strict=True)
+        ready = self._can_encode(0.0)
+        encoded = self._encoded() if ready else []
+        if ready:
+            self._queue, self._queue_bytes = [], 0
+        else:
+            taken = zip(lines, positions, strict=True)
+            self._queue_bytes += sum(Line(to_json(line), place, self._copied(line)).size for line, place in taken)
         delivery.put(encoded)
+
+    def _encoded(self) -> list[Line]:
+        try:
+            return [self._line(line, place, room(self._limits.topic.largest)) for line, place in self._queue]
+        except SinkError as error:
+            self._failed = True
+            raise SinkError(f"{self.describe()}: {error}") from None
+
+    def _line(self, line: Mapping[str, Any], place: Position, most: int) -> Line:
+        value = self._encode(line)
+        if len(value) > most and self._shorten is not None:
+            value = self._encode(self._shorten(line, most))
+        return Line(value, place, self._copied(line))
 
     def flush(self) -> Mark:
         """Wait until the broker has every line, and return them in a mark; see `Sink.flush`.
@@ -186,10 +204,9 @@ class KafkaSink(Sink):
         return delivery.seal().to_json()
 
     def _complete(self, delivery: Delivery, patience: float) -> None:
-        encoder = self._encoder
-        if encoder is not None and len(self._queue):
-            if not self._ask_registry(encoder, patience):
-                problem = encoder.health_problem or "the schema registry has not answered yet"
+        if self._queue and self._encoder is not None:
+            if not self._can_encode(patience):
+                problem = self._encoder.health_problem or "the schema registry has not answered yet"
                 raise OutageError(f"{self.describe()}: {problem}, {len(self._queue):,} lines wait")
             self.write((), ())
         delivery.complete(patience)
@@ -216,7 +233,7 @@ class KafkaSink(Sink):
     @property
     def waiting_bytes(self) -> int:
         """How much memory the lines take that are not acknowledged, about."""
-        return (0 if self._delivery is None else self._delivery.unacked[1]) + self._queue.bytes
+        return (0 if self._delivery is None else self._delivery.unacked[1]) + self._queue_bytes
 
     @property
     def exactly_once(self) -> bool:
@@ -237,7 +254,7 @@ class KafkaSink(Sink):
 
         """
         try:
-            self._producers.find()
+            find_topic(self.topic, self._settings)
             by = "" if self._encoder is None else f", {self._encoder.probe()}"
         except (Unreachable, RegistryOutage, UnknownSchemaError, ConnectorError) as error:
             raise SinkError(f"{self.describe()}: {error}") from None
@@ -246,7 +263,7 @@ class KafkaSink(Sink):
     def find_problem(self, mark: Mark | None = None) -> None:  # noqa: ARG002 - `open` alone may ask for the marker
         """Raise what a topic refuses without being written to; a broker that is away is no problem. See `Sink`."""
         try:
-            self._producers.find()
+            find_topic(self.topic, self._settings)
         except Unreachable:
             return
         except ConnectorError as error:
@@ -260,7 +277,7 @@ class KafkaSink(Sink):
         try:
             # A restart writes again what a transaction does not hold.
             waits = delivery.unacked[0] or len(self._queue)
-            if waits and not self.exactly_once and delivery.error is None and not self._queue.failed:
+            if waits and not self.exactly_once and delivery.error is None and not self._failed:
                 self._delivery = delivery
                 self._complete(delivery, _CLOSE_SECONDS)
         finally:
