@@ -58,7 +58,6 @@ MODELS = [
 ]
 
 
-SHORT = S3GD(anchors=5, neighbors=2, max_passes=2, seed=1)
 HUBER = optim.losses.Huber(epsilon=1.0)
 VARIANTS = [
     KernelClassifier(loss=losses.Log(), growth=DSG(), batch_size=3, max_features=128, seed=1),

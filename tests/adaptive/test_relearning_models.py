@@ -28,4 +28,3 @@ def test_what_is_in_the_making_is_finished_before_the_next_of_the_schedule(kind,
     assert _core(model)._relearning is first
 
 
-# Its state ------------------------------------------------------------------------------------------------------------
