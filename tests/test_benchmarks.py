@@ -45,9 +45,8 @@ def test_a_quick_run_of_speed_has_all_nine_ratios(tmp_path):
 
 
 @pytest.mark.long
-def test_a_quick_run_of_scaling_draws_its_lines_and_states_their_slopes(tmp_path):
+def test_a_quick_run_of_scaling_states_slopes(tmp_path):
     found = tables(run("scaling", tmp_path))
-    assert (tmp_path / "scaling.png").stat().st_size > 10_000
     assert len(found) == 8
     assert all(table[0][-1] == "slope" for table in found)
     assert all(row[-1] for table in found[:3] for row in table[2:])

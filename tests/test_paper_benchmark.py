@@ -26,7 +26,6 @@ def test_a_quick_run_without_files_says_what_it_left_out(tmp_path):
     assert [row[1] for row in ratios[2:]] == ["UDSG", "CDSG, cap 1", "CDSG, cap 2", "SVRG"]
     assert [row[1] for row in ends[2:]] == ["DSG", "UDSG", "CDSG, cap 1", "CDSG, cap 2", "SVRG"]
     assert "not in --data: mnist, adult" in text
-    assert (tmp_path / "paper_cdsg.png").stat().st_size > 10_000
     assert (tmp_path / "paper_cdsg.csv").read_text().count("\n") > 30
 
 
@@ -53,7 +52,6 @@ def test_a_quick_run_of_all_fills_every_page(folder, tmp_path):
     assert not any("Not run" in text for text in pages.values())
     for name, text in pages.items():
         assert (out / f"paper_{name}.csv").read_text().startswith("problem,algorithm,seed,records,seconds,error")
-        assert (out / f"paper_{name}.png").exists()
         found = tables(text)
         assert all(len(row) == len(table[0]) for table in found for row in table)
     for name in ("adult", "eights"):
