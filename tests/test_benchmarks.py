@@ -28,7 +28,7 @@ ROWS = {
     "bands": [7],
     "batch_step": [9, 9, 9, 9],
     "budget": [8],
-    "columns": [50, 3, 16],
+    "columns": [50, 3],
     "growth_rates": [12],
     "least_squares": [2, 2],
     "memory_experts": [4, 4],
