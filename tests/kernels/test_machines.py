@@ -232,40 +232,6 @@ def test_frequencies_alone_are_of_a_fourier_kernel():
         type("Old", (Kernel,), {"matrix": Own.matrix, "frequencies": Transformed.frequencies})
 
 
-class Returns(Own):
-    """Features that are returned, where `out` is to be filled."""
-
-    def features(self, X, words, keys, bandwidth, out):
-        made = np.empty_like(out)
-        super().features(X, words, keys, bandwidth, made)
-        return made
-
-
-class ReturnsFrequencies(Transformed):
-    """Frequencies that are returned."""
-
-    def frequencies(self, words, keys, bandwidth, out):
-        made = np.empty_like(out)
-        super().frequencies(words, keys, bandwidth, made)
-        return made
-
-
-@pytest.mark.parametrize(
-    ("kernel", "method"),
-    [
-        (Returns(), "features"),
-        (2.0 * Returns(), "features"),
-        (ReturnsFrequencies(), "frequencies"),
-        (ReturnsFrequencies() * Polynomial(), "features"),
-    ],
-    ids=repr,
-)
-def test_what_is_not_filled_is_told_of(kernel, method):
-    model = KernelClassifier(kernel=kernel, batch_size=2, seed=1)
-    with pytest.raises(NotFiniteError, match=f"gave nan in its method `{method}`"):
-        model.advance([{"a": 1.0}, {"a": 2.0}], [True, False])
-
-
 @pytest.mark.parametrize("kernel", [Own(True), Gaussian() + Own(True), Own(True) * Cauchy(), 2.0 * Own(True)], ids=repr)
 def test_features_that_are_not_finite_are_told_of(kernel):
     model = KernelClassifier(kernel=kernel, batch_size=2, seed=1)
