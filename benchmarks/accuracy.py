@@ -4,10 +4,10 @@
                                   [--jobs N] [--out DIR] [--fresh]
 
 Every run is kept in accuracy.jsonl as it ends, so that the benchmark can be interrupted and continued: a run that is
-there with the same settings and the same code is not repeated. The tables (accuracy.md) and the rank plot
-(accuracy.png) are made of that file. --streams also takes the groups sixteen, hard and files. --quick reads 1,000
-records and runs the fast models only, into out/accuracy-quick. CapyMOA is the extra `peers`, and needs Java; the models
-of a library that is not there are skipped, as are the streams whose files are not in --data.
+there with the same settings and the same code is not repeated. The tables (accuracy.md) are made of that file.
+--streams also takes the groups sixteen, hard and files. --quick reads 1,000 records and runs the fast models only, into
+out/accuracy-quick. CapyMOA is the extra `peers`, and needs Java; the models of a library that is not there are skipped,
+as are the streams whose files are not in --data.
 """
 
 import argparse

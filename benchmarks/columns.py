@@ -1,34 +1,27 @@
-"""Columns that identify their record, and what the rules for columns cost to read.
+"""Columns that identify their record, and columns of dates.
 
-    python -m benchmarks.columns [--records N] [--rounds N] [--quick] [--out DIR]
+    python -m benchmarks.columns [--records N] [--quick] [--out DIR]
 
 A stream of six numbers comes with one more column of text: an order number, a time stamp, a session of five records, a
 customer or a category. Each of our classifiers learns it with all values as indicators, and in the ways that keep the
-indicators few. Then a time is read as text and as a date, and files of CSV and of JSON lines are read without and with
-`inputs`.
+indicators few. Then a time is read as text and as a date.
 """
 
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
 from benchmarks.command import asked
-from benchmarks.decoding import ours
 from benchmarks.report import publish, table
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier
-from streamkernel.connectors import CsvSource, JsonLinesSource
 from streamkernel.connectors.columns.dates import DateParts
-from streamkernel.connectors.columns.settings import ColumnSettings, DatePart, InputSettings
-from streamkernel.connectors.files.source import LineSource
-from streamkernel.daemon.stream.loop import rare_collections
+from streamkernel.connectors.columns.settings import DatePart
 from streamkernel.records.repeats import FREE, Repeats
 
 CHUNK = 250
@@ -169,59 +162,9 @@ def dates(n: int) -> str:
     return table(["the time is read as", "mean absolute error", "inputs"], rows)
 
 
-SETTINGS: dict[str, InputSettings | None] = {
-    "no `inputs`": None,
-    "`exclude` a column of numbers": InputSettings(exclude=("c",)),
-    "`na` that does not occur": InputSettings(na=("NA", "-999")),
-    "`zip: string`": InputSettings(types={"zip": ColumnSettings("string")}),
-    "`a` to `e` as `number`": InputSettings(types={name: ColumnSettings("number") for name in "abcde"}),
-    "`when: date`": InputSettings(types={"when": ColumnSettings("date")}),
-    "`id: {type: hash}`": InputSettings(types={"id": ColumnSettings("hash")}),
-    "`exclude` the id, `zip: string`, `when: date`": InputSettings(
-        exclude=("id",), types={"zip": ColumnSettings("string"), "when": ColumnSettings("date")}
-    ),
-}
-
-
-def write_files(folder: Path, n: int) -> None:
-    """The same orders as CSV and as JSON lines: an id, a zip code, a time, five numbers and a label."""
-    rng = np.random.default_rng(1)
-    begin = datetime(2024, 1, 1)
-    with (folder / "orders.csv").open("w") as rows, (folder / "orders.jsonl").open("w") as lines:
-        rows.write("id,zip,when,a,b,c,d,e,y\n")
-        for i, numbers in enumerate(rng.normal(size=(n, 5)).round(6).tolist()):
-            when, code, label = (begin + timedelta(seconds=97 * i)).isoformat(), f"0{rng.integers(1000, 1500)}", i % 2
-            rows.write(f"A-{i},{code},{when},{','.join(map(str, numbers))},{label}\n")
-            values = ", ".join(f'"{name}": {value}' for name, value in zip("abcde", numbers, strict=True))
-            lines.write(f'{{"id": "A-{i}", "zip": "{code}", "when": "{when}", {values}, "y": {label}}}\n')
-
-
-def reading(n: int, rounds: int) -> str:
-    rows = []
-    with tempfile.TemporaryDirectory() as name, rare_collections():
-        folder = Path(name)
-        write_files(folder, n)
-        sources: dict[str, Callable[[InputSettings | None], LineSource]] = {
-            "CSV": lambda inputs: CsvSource(folder / "orders.csv", "y", "bool", inputs=inputs),
-            "JSON lines": lambda inputs: JsonLinesSource(folder / "orders.jsonl", "y", "bool", inputs=inputs),
-        }
-        for kind, source in sources.items():
-            rates: dict[str, list[float]] = {way: [] for way in SETTINGS}
-            for _ in range(rounds):
-                for way, inputs in SETTINGS.items():
-                    before = time.process_time()
-                    n_read = ours(source(inputs))
-                    rates[way].append(n_read / (time.process_time() - before))
-            plain = rates["no `inputs`"]
-            for way, each in rates.items():
-                ratio = statistics.median(one / base for one, base in zip(each, plain, strict=True))
-                rows.append([kind, way, f"{statistics.median(each):,.0f}", f"{ratio:.2f}"])
-    return table(["file", "columns", "records/s of CPU", "against no `inputs`"], rows)
-
-
 def main() -> None:
-    options = asked(__doc__, quick="300 records and one round", records=6000, rounds=5)
-    n, rounds, n_read = (300, 1, 500) if options.quick else (options.records, options.rounds, 20_000)
+    options = asked(__doc__, quick="300 records", records=6000)
+    n = 300 if options.quick else options.records
     for make in MODELS.values():  # compiled before anything is timed
         few = streams(500)[0]
         learned(make, few.xs, few.ys)
@@ -238,9 +181,6 @@ def main() -> None:
         "An hourly demand with peaks by hour and weekday and a season, from its time alone; its noise has a mean "
         "absolute value of 4. Over the second half, by an AdaptiveKernelRegressor.",
         dates(n),
-        "## Reading",
-        "Records of eight columns and a label, read alone; ratios are medians over the rounds.",
-        reading(n_read, rounds),
     )
 
 

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 from river import feature_extraction, linear_model, preprocessing
 
-from benchmarks import decoding
 from benchmarks.command import asked
 from benchmarks.report import publish, span, table
 from benchmarks.waves import write_waves
@@ -134,7 +133,6 @@ def main() -> None:
                 profile[kind].append(parts(folder, kind, options.records))
             by = f"by hand, River RBFSampler + LogisticRegression ({peer_records:,} records)"
             rates[by].append(peer_records / by_hand(folder, peer_records))
-        decoded = decoding.measure(folder, options.runs)
     loops = rates["JSON lines: the loop, without the start of the process"]
     ratio = [ours / theirs for ours, theirs in zip(loops, rates[by], strict=True)]
     rows = [[what, span(values)] for what, values in rates.items()]
@@ -151,10 +149,6 @@ def main() -> None:
         "## Where the time goes",
         "`python -m benchmarks.daemon_parts`: time each part had to itself, waiting for the disk included.",
         shares(profile),
-        "## Decoding alone",
-        "Records a second of CPU from the file to dictionaries, in one process. Ours are whole records, with the "
-        "position and the raw bytes of each line and every value checked; the others stop at the dictionary.",
-        table(["what", "records/s"], [[name, span(values)] for name, values in decoded.items()]),
     )
 
 

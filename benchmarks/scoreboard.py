@@ -8,7 +8,7 @@ from benchmarks import peers
 from benchmarks.board import NEAR, Board, Cell, best, board, number, verdict
 from benchmarks.progressive import Result
 from benchmarks.published import Published, published_table
-from benchmarks.ranks import Ranking, plot, ranking
+from benchmarks.ranks import Ranking, ranking
 from benchmarks.report import table, versions, write
 from benchmarks.streams import FILES, HARD, N_LAGS, SIXTEEN, Stream
 
@@ -242,18 +242,26 @@ PUBLISHED = (
 )
 
 
-def ranked(cells: Board, streams: Sequence[Stream], title: str, path: Path, lags: bool) -> list[str]:
-    """A heading, the plot, and who is left out of it; nothing where there is nothing to rank."""
+def ranked(cells: Board, streams: Sequence[Stream], title: str, lags: bool) -> list[str]:
+    """A heading, the mean ranks, and who is left out; nothing where there is nothing to rank."""
     found = rankings(cells, streams, lags)
     if not found:
         return []
-    plot(found, path)
-    text = f"![Mean ranks; bars join models that the Nemenyi test (5%) does not tell apart]({path.name})"
+    names = list(dict.fromkeys(name for result in found for name in result.models))
+    rows = [
+        [name, *(f"{result.rank(name):.2f}" if name in result.models else "" for result in found)] for name in names
+    ]
+    rows.append(["critical difference (Nemenyi, 5%)", *(f"{result.critical:.2f}" for result in found)])
     there = {
         model.name for model in peers.models() if model.lags is lags and any(model.name in r for r in cells.values())
     }
-    out = sorted(there - {name for result in found for name in result.models})
-    return [f"## {title}", text, f"Not ranked, for not run on all of them: {', '.join(out)}." if out else ""]
+    out = sorted(there - set(names))
+    head = ["mean rank, 1 is best", *(f"{result.title} ({result.n_streams})" for result in found)]
+    return [
+        f"## {title}",
+        table(head, rows),
+        f"Not ranked, for not run on all of them: {', '.join(out)}." if out else "",
+    ]
 
 
 def report(
@@ -264,7 +272,7 @@ def report(
     command: str,
     scores: Published,
 ) -> None:
-    """Write accuracy.md and, where there is something to rank, its plots."""
+    """Write accuracy.md."""
     cells = board(streams, results, n_records)
     runs = [run for row in cells.values() for cell in row.values() for run in cell.runs]
     limits = sorted({run.limit for run in runs if not run.finished} or {run.limit for run in runs})
@@ -300,9 +308,9 @@ def report(
         )
         parts += ["## Beside a linear model", text, beside_river]
     sixteen = [s for s in streams if s.group == SIXTEEN]
-    parts += ranked(cells, sixteen, "Ranks on the sixteen", out / "accuracy.png", False)
-    parts += ranked(cells, streams, "Ranks on all streams", out / "accuracy_all.png", False)
-    parts += ranked(cells, streams, "Ranks with the past of the target", out / "accuracy_lags.png", True)
+    parts += ranked(cells, sixteen, "Ranks on the sixteen", False)
+    parts += ranked(cells, streams, "Ranks on all streams", False)
+    parts += ranked(cells, streams, "Ranks with the past of the target", True)
     parts += ["## Speed and memory", processors(cells), speed_table(cells), stopped(cells), stale(cells)]
     parts += ["## Every score", details(cells)]
     write(out / "accuracy.md", "\n\n".join(part for part in parts if part))

@@ -5,11 +5,11 @@
 One thread; CPU time; every round has all alternatives of a ratio, whose value is the median of the rounds.
 """
 
-from benchmarks import arriving, learning, limits, predicting
+from benchmarks import learning, limits, predicting
 from benchmarks.command import asked
 from benchmarks.footprint import measured
 from benchmarks.report import publish, table
-from benchmarks.rounds import HEADER, Ratio, spread
+from benchmarks.rounds import HEADER, Ratio
 
 
 def memory(m: int, d: int) -> tuple[list[Ratio], list[list[str]]]:
@@ -44,7 +44,6 @@ def main() -> None:
     flat, tenths = learning.long_stream(40_000 if quick else 1_000_000)
     kinds, costs = learning.steps(rounds, quick)
     ratios = [*sums, *fits, *adaptive, *sizes, *flat, *kinds]
-    inside, whole = arriving.cold_start(1 if quick else 5)
     missed = sum("missed" in ratio.row()[-1] for ratio in ratios)
     targets = sum(ratio.target is not None for ratio in ratios)
     publish(
@@ -79,14 +78,6 @@ def main() -> None:
         "Twenty inputs, two classes, growth by DSG up to m features. An averaged solution costs each step its "
         "coefficients, and each record the scores of both solutions.",
         table(costs[0], costs[1:]),
-        "## Getting records in: microseconds a record, 20 inputs",
-        table(["records", "way", "us"], arriving.dicts(rounds)),
-        f"{2_000 if quick else 10_000:,} rows of 20 numbers, KernelClassifier(max_features=512); `advance` both "
-        "predicts and learns:",
-        table(["", "learn, us", "predict, us"], arriving.frames(rounds, 2_000 if quick else 10_000)),
-        "## From a cold import to the first prediction",
-        f"With a warm numba cache, wall clock, {len(inside)} runs: {spread(inside)} s from the import on, "
-        f"{spread(whole)} s with the start of Python; 64 records learned one by one, then one predicted.",
     )
 
 

@@ -1,7 +1,6 @@
 """What the accuracy benchmark feeds its models: lags, CapyMOA's schema, and the models that cannot run."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,56 +15,6 @@ def test_a_regression_carries_its_last_three_targets():
     told = [[x[name] for name in ("a", "lag 1", "lag 2", "lag 3")] for x, _ in with_lags(records, 0)]
     assert told == [[1, 0, 0, 0], [2, 10, 0, 0], [3, 20, 10, 0], [4, 30, 20, 10], [5, 40, 30, 20]]
     assert [y for _, y in with_lags(records, 0)] == [10, 20, 30, 40, 50]
-
-
-class Schema:
-    @staticmethod
-    def from_custom(features, target, categories):
-        return features, target, categories
-
-
-class Instance:
-    @staticmethod
-    def from_array(_schema, *values):
-        return values
-
-
-class Fake:
-    """A learner of CapyMOA's: it keeps its instances, and says .75 of the second class, or 7."""
-
-    def __init__(self, schema, random_seed):
-        self.schema, self.seed, self.learned = schema, random_seed, []
-
-    def predict_proba(self, _instance):
-        return np.array([0.25, 0.75, 0.0]) if self.learned else None
-
-    def predict(self, _instance):
-        return np.float64(7)
-
-    def train(self, instance):
-        self.learned.append(instance)
-
-
-@pytest.fixture
-def without_java(monkeypatch):
-    modules = {
-        "classifier": SimpleNamespace(SAMkNN=Fake),
-        "regressor": SimpleNamespace(SOKNL=Fake),
-        "core": SimpleNamespace(Instance=Instance, LabeledInstance=Instance, RegressionInstance=Instance),
-        "stream": SimpleNamespace(Schema=Schema),
-    }
-    monkeypatch.setattr(capymoa_peers, "library", modules.__getitem__)
-    monkeypatch.setattr(capymoa_peers, "heap", iter([100, 130]).__next__)
-
-
-@pytest.mark.usefixtures("without_java")
-def test_a_regressor_learns_numbers():
-    model = capymoa_peers.Regressor("SOKNL", seed=1)
-    guess = model.predict_one({"a": 1.0})
-    assert (guess, type(guess)) == (7.0, float)
-    model.learn_one({"a": 2.0}, 5)
-    assert model._learner.schema == (["input 0", "target"], "target", None)
-    assert model._learner.learned == [(np.array([2.0]), 5.0)]
 
 
 @pytest.mark.skipif(bool(capymoa_peers.missing()), reason=capymoa_peers.missing())

@@ -96,6 +96,25 @@ def test_a_label_may_be_named(name):
         model.explain_one(xs[0], label="maybe")
 
 
+@pytest.mark.parametrize(
+    "x",
+    [
+        {"x0": 0.5, "": 2, "a\nb": 1, "ü" * 10_000: 3.0},
+        {"unseen": "a text", "\x1b[2J": "another"},
+        {f"new {number}": number for number in range(30)},
+        {("a", "tuple"): 1.0, 7: 2.0},
+    ],
+    ids=["odd names", "texts", "many", "other keys"],
+)
+def test_numbers_that_no_record_brought_move_nothing(x):
+    model, _ = _learned("adaptive classifier")
+    shares = model.explain_one(x)
+    assert shares.keys() == x.keys()
+    assert all(map(math.isfinite, shares.values()))
+    new = [name for name in x if name != "x0" and not isinstance(x[name], str)]
+    assert all(shares[name] == pytest.approx(0, abs=1e-12) for name in new)
+
+
 def test_what_is_no_input_is_refused_as_in_predictions():
     model, _ = _learned("growing regressor")
     with pytest.raises(ValueError, match="input 'x0' is infinite"):

@@ -7,7 +7,6 @@ import random
 from unittest import mock
 
 import numpy as np
-import pandas as pd
 import pytest
 from river import (
     base,
@@ -16,7 +15,6 @@ from river import (
     datasets,
     optim,
     preprocessing,
-    stream,
 )
 
 from streamkernel import (
@@ -58,7 +56,6 @@ MODELS = [
 ]
 
 
-SHORT = S3GD(anchors=5, neighbors=2, max_passes=2, seed=1)
 HUBER = optim.losses.Huber(epsilon=1.0)
 VARIANTS = [
     KernelClassifier(loss=losses.Log(), growth=DSG(), batch_size=3, max_features=128, seed=1),
@@ -218,46 +215,6 @@ def test_no_check_is_skipped():
         assert set(model._unit_test_skips()) == set()
         for given in type(model)._unit_test_params():
             assert set(type(model)(**given)._unit_test_skips()) == set()
-
-
-class Looping(base.MiniBatchRegressor):
-    """Predicts the mean of its inputs' sums; learns many by learning one after the other."""
-
-    def __init__(self):
-        self.total = 0.0
-        self.count = 0
-
-    def learn_one(self, x, y):
-        self.total += sum(x.values()) * y
-        self.count += 1
-
-    def predict_one(self, x):
-        return self.total / max(self.count, 1) + sum(x.values())
-
-    def learn_many(self, X, y):
-        for row, target in stream.iter_frame(X, y):
-            self.learn_one(row, target)
-
-    def predict_many(self, X):
-        return pd.Series([self.predict_one(row) for row, _ in stream.iter_frame(X)], index=X.index)
-
-
-def test_the_scaler_is_the_cause_of_the_one_exemption():
-    """A model whose learn_many is the loop passes the check, and fails it behind the scaler as ours do."""
-
-    def check_of(model):
-        return next(c for c in checks.yield_checks(model) if c.__name__ == "check_learn_many_matches_learn_one")
-
-    check_of(Looping())(Looping())
-    piped = _behind_scaler(Looping())
-    with pytest.raises(AssertionError):
-        check_of(piped)(piped.clone())
-    # It learns a whole batch before it transforms it: its first row comes out scaled by rows that came later.
-    frame = pd.DataFrame({"a": [1.0, 2.0, 6.0]})
-    one, many = preprocessing.StandardScaler(), preprocessing.StandardScaler()
-    many.learn_many(frame)
-    one.learn_one({"a": 1.0})
-    assert one.transform_one({"a": 1.0}) != {"a": many.transform_many(frame)["a"][0]}
 
 
 def test_signatures_are_rivers():

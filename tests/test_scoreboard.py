@@ -35,22 +35,3 @@ def test_beside_a_linear_model_the_sixteen_and_the_others_stand_apart():
         "| Kernel | LinearRegression | all | 1 | 1 | 1 | numbers (3.0%) |",
         "| Kernel | LinearRegression | the others | 1 | 1 | 1 | numbers (3.0%) |",
     ]
-
-
-def test_what_knows_the_past_of_the_target_stands_beside_its_like_only():
-    stream = _stream("numbers", FILES, 0)
-    runs = [
-        _run(stream, model, value)
-        for model, value in {"Kernel": 5.0, "Linear": 4.0, "HAT (lags)": 3.0, "no change": 2.0}.items()
-    ]
-    cells = board([stream], runs, None)
-    assert scoreboard.main_table(cells, [stream], False).splitlines()[0::2] == [
-        "| MAE (records) | Kernel | Linear | best peer |",
-        "| numbers (100) | 5.000 | **4.000** | Linear |",
-    ]
-    assert scoreboard.main_table(cells, [stream], False, lags=True).splitlines()[0::2] == [
-        "| MAE (records) | no change | HAT (lags) | best peer |",
-        "| numbers (100) | **2.000** | 3.000 | no change |",
-    ]
-    assert scoreboard.standing(cells, [stream]).splitlines()[2:] == ["| Kernel | 1 | 0 |  | numbers |"]
-    assert scoreboard.standing(cells, [stream], lags=True) == ""

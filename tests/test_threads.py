@@ -28,8 +28,6 @@ MODELS = {
     "density ratio": lambda: sk.KernelDensityRatio(0, 1, kernel=Gaussian(2.0), batch_size=8, max_features=64, seed=1),
     "window": lambda: sk.WindowRefit(sk.KernelRegressor(Gaussian(2.0), max_features=64, seed=1), 40, 30),
 }
-#: Predictions of each thread.
-ASKED = 300
 PROBES = [{"a": -1.0, "b": 2.0}, {"a": 1.5, "b": -0.5}, {"a": 0.25, "b": 0.0}]
 
 
@@ -75,18 +73,6 @@ def _threads(ask):
     for thread in threads:
         thread.start()
     return threads, found
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_each_thread_gets_the_prediction_of_its_own_record(name):
-    model = MODELS[name]()
-    for x, y in _stream(name, 60):
-        _learn(model, x, y)
-    expected = [_ask(model, x) for x in PROBES]
-    threads, found = _threads(lambda x: [_ask(model, x) for _ in range(ASKED)])
-    for thread in threads:
-        thread.join()
-    assert [set(own) for own in found] == [{one} for one in expected]
 
 
 @pytest.mark.filterwarnings("ignore:1,000 records in a row were scored")  # while one learns

@@ -80,10 +80,6 @@ def test_later_inputs_come_last_and_move_nothing():
     assert np.allclose(columns.of(X, KEYS[:4])[:, 2 * F + 1 :], X / math.sqrt(2), atol=1e-7)
 
 
-def _drawn(keys, bandwidth):
-    return _columns(1, kernel=Gaussian(bandwidth)).frequencies(keys)
-
-
 def test_inputs_met_in_these_rows_only_have_features_and_no_columns():
     columns, X = _columns(2), _rows(5, 4)
     Phi = _of_all(columns, X, KEYS[:2], KEYS[2:4])

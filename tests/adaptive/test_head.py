@@ -4,17 +4,11 @@ import numpy as np
 import pytest
 
 from streamkernel.adaptive.features import AdaptiveFeatures
-from streamkernel.adaptive.memory import Memory
-from streamkernel.adaptive.target_experts import NumberExperts
 from streamkernel.compute.recursive import learn_least_squares
 from streamkernel.kernels import Gaussian
 from tests import naive
-from tests.adaptive.experts import learn_columns
 
 RIDGE = 0.1
-DRIFTS = (0.0, 1e-3, 3e-2)
-#: Trees of an ensemble, and their window.
-TREES = 3, 40
 
 
 class _Head:
@@ -34,12 +28,6 @@ def _records(n, d, F, seed=0, copies=0):
     columns = AdaptiveFeatures(Gaussian(), F, seed)
     columns.begin(d + copies)
     return columns.of(X, np.arange(1, d + copies + 1, dtype=np.uint64))
-
-
-def _values(Phi):
-    """Inputs for memory and trees: some of the columns."""
-    values = np.ascontiguousarray(Phi[:, -2:])
-    return values.astype(np.float32), values
 
 
 def _inverse(Phi, weights):
@@ -62,32 +50,6 @@ def test_without_drift_it_is_ridge_regression(K, weighted):
             assert np.abs(naive.symmetric(head.P) - exact).max() < 1e-8
             solution = (exact @ (Phi[done] * weights[done, None]).T @ targets[done]).T
             assert np.abs(head.W - solution).max() < 1e-8
-
-
-def _assert_sound(P, largest=1 / RIDGE):
-    assert np.diag(P).max() <= largest
-    assert np.linalg.eigvalsh(naive.symmetric(P))[0] > 0
-
-
-def _stay_sound(n, d, F, copies, drifts):
-    Phi = _records(min(n, 20_000), d, F, copies=copies)
-    D = Phi.shape[1]
-    experts = NumberExperts(RIDGE, drifts, *TREES, Memory(0, 40))
-    experts.begin(D, d + copies, 1, 2)
-    targets = np.random.default_rng(2).normal(size=len(Phi)) + Phi[:, 0] * 9
-    for _ in range(n // len(Phi)):
-        learn_columns(experts, Phi, *_values(Phi), targets, np.ones(len(Phi)))
-        for P in [*experts.heads.settled_P(), *experts.linear_P]:
-            _assert_sound(P)
-    return Phi, experts
-
-
-@pytest.mark.long
-def test_p_is_the_inverse_after_a_million_records():
-    n = 1_000_000
-    Phi, experts = _stay_sound(n, 8, 32, 3, DRIFTS)
-    exact = np.linalg.inv(n // len(Phi) * Phi.T @ Phi + RIDGE * np.eye(Phi.shape[1]))
-    assert np.abs(naive.symmetric(experts.heads.settled_P()[0]) - exact).max() < 1e-8
 
 
 def test_a_drifting_head_follows_a_change_that_the_other_averages():

@@ -11,12 +11,6 @@ from streamkernel.compute.memory import remember
 FIELDS = ("recent_rows", "recent_targets", "recent_weights", "recent_residuals")
 
 
-def _rows(memory):
-    """What a metric is learned from."""
-    n = min(len(memory), memory.buffer_size)
-    return memory.rows_from(n, n)
-
-
 def _records(n, d, first=0):
     at = np.arange(first, first + n, dtype=np.float64)
     return (at[:, None] + np.arange(d) / 8).astype(np.float32), at, at + 0.5, -at

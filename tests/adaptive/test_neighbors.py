@@ -33,10 +33,6 @@ def _stream(kind, n=330, seed=0):
     return xs, ys, ws
 
 
-def _learn(model, records):
-    return [model.advance([x], [y], [w]).predictions[0] for x, y, w in zip(*records, strict=True)]
-
-
 @BOTH
 @pytest.mark.parametrize("weighted", [0, 1, 30])
 def test_a_metric_is_learned_of_what_has_weight(kind, weighted):
@@ -80,9 +76,3 @@ def test_targets_of_another_size_make_the_residuals_begin_anew():
     fell = next(i for i in range(100, 1_600) if largest[i] < 1e5)
     assert largest[fell] == 0.0  # all of them at once
     assert math.isfinite(model.predict_one({"a": 0.0}))
-
-
-def _cells(rng, n):
-    """A number for each of 900 cells of the plane, which nothing else tells."""
-    cells = rng.integers(0, 30, size=(n, 2))
-    return [{"u": float(u), "v": float(v)} for u, v in cells], np.random.default_rng(9).normal(size=(30, 30))[*cells.T]

@@ -13,11 +13,11 @@ from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.relearning import Relearning
 from streamkernel.adaptive.target_experts import LabelExperts, NumberExperts
+from streamkernel.estimators.base import machine_of
 from streamkernel.kernels import Gaussian
 from streamkernel.state import from_bytes, to_bytes
 from tests.adaptive.experts import learn_columns
 
-BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
 EXPERTS = pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
 D_IN, F = 4, 8
 
@@ -151,3 +151,17 @@ def test_saved_and_never_saved_go_on_alike(kind, data):
         relearning.WORK = relearning_work
     assert to_bytes({**told[0][1], **told[0][2]}) == to_bytes({**told[1][1], **told[1][2]})
     assert told[0][0] == told[1][0]
+
+
+@pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
+def test_what_is_in_the_making_is_finished_before_the_next_of_the_schedule(kind, monkeypatch):
+    monkeypatch.setattr(relearning, "WORK", 1)
+    X = np.random.default_rng(0).normal(size=(61, 3))
+    xs, ys = [dict(enumerate(row)) for row in X.tolist()], np.sign(X[:, 0]).tolist()
+    model = kind(n_features=8, metric_schedule=(60, 61, 90), buffer_size=50, memory=40, n_trees=0, seed=1)
+    made = []
+    for part in (slice(59), slice(59, 60), slice(60, 61)):
+        model.advance(xs[part], ys[part])
+        made.append(machine_of(model).core._relearning)
+    assert made[0] is None
+    assert made[1] is made[2] is not None

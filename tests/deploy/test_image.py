@@ -15,16 +15,31 @@ import sys
 import tarfile
 import tomllib
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from streamkernel.daemon.base.health import Health
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.endpoint import serving
-from tests.deploy.dockerfile import Instruction, instructions
 from tests.deploy.programs import ROOT, checked
 
 pytestmark = pytest.mark.usefixtures("processes")
+
+
+class Instruction(NamedTuple):
+    """An instruction of a Dockerfile: its keyword, and all that follows, on one line."""
+
+    keyword: str
+    text: str
+
+
+def instructions(path: Path) -> list[Instruction]:
+    """Read the instructions of a Dockerfile, without its comments."""
+    text = re.sub(r"^#.*\n", "", path.read_text(), flags=re.MULTILINE)
+    joined = re.sub(r"\s*\\\n\s*", " ", text)
+    return [Instruction(*line.split(" ", 1)) for line in joined.splitlines() if line]
+
 
 DOCKERFILE = instructions(ROOT / "Dockerfile")
 EXTRAS = "daemon", "kafka", "kafka-codecs", "registry"

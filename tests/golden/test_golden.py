@@ -11,7 +11,6 @@ import pytest
 
 from streamkernel.connectors.kafka.writing.mark import OutputMark
 from streamkernel.daemon.assembly.plan import prepare
-from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.monitoring.inspection import describe
 from streamkernel.daemon.run_state import resume
@@ -21,18 +20,13 @@ from tests.daemon.labels_stream import adds_up
 from tests.golden.make import CASES, HALF, PLACE, PROMOTED, WHOLE, make
 
 # With a test of their own below.
-APART = ("kafka", "several-models", "preconditioned", "gaussian-process", "window-refit")
+APART = ("kafka", "several-models")
 
 
 @pytest.fixture
 def enter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Go into a copy of a case."""
     return lambda case: monkeypatch.chdir(shutil.copytree(PLACE / case, tmp_path / case))
-
-
-def restored() -> Model:
-    """Return the model of the newest checkpoint."""
-    return resume.restore(prepare(Path("config.yaml")), CheckpointStore(Path("state")).newest()).models.main.model
 
 
 def lines(path: Path) -> int:
@@ -71,57 +65,6 @@ def test_the_case_without_a_broker_is_still_made_as_a_daemon_writes_it(
     assert [(key, made[key]) for key in made if key not in changing] == [
         (key, kept[key]) for key in kept if key not in changing
     ]
-
-
-def test_preconditioned_steps_of_a_sum_of_kernels_go_on(enter: Callable[[str], None]) -> None:
-    enter("preconditioned")
-    plan = prepare(Path("config.yaml"))
-    before = resume.restore(plan, CheckpointStore(Path("state")).newest()).models.main.model.__getstate__()
-    assert {
-        name: before["arguments"][name] for name in ("block_size", "precondition", "blocks_per_step", "average")
-    } == {
-        "block_size": 64,
-        "precondition": True,
-        "blocks_per_step": 2,
-        "average": True,
-    }
-    assert before["kappa"] > 0
-    assert before["alpha"].shape == before["average_alpha"].shape
-    assert before["alpha"].shape[2] == 3 * 64
-    run(prepare(Path("config.yaml")))
-    assert describe(Path("state"))["source"]["account"]["consumed"] == WHOLE
-
-
-def test_a_window_and_its_refits_go_on(enter: Callable[[str], None]) -> None:
-    enter("window-refit")
-    before = resume.restore(
-        prepare(Path("config.yaml")), CheckpointStore(Path("state")).newest()
-    ).models.main.model.__getstate__()
-    assert before["window_rows"].shape == (100, 2)
-    # Before the bandwidth is fixed, after 200 records, there is nothing to solve.
-    assert (before["n_refits"], before["n_since_refit"]) == (1, HALF % 70)
-    run(prepare(Path("config.yaml")))
-    assert describe(Path("state"))["source"]["account"]["consumed"] == WHOLE
-    assert published_entry(describe(Path("state")))["n_refits"] == 2
-
-
-def test_a_gaussian_process_and_its_variance_go_on(enter: Callable[[str], None]) -> None:
-    enter("gaussian-process")
-    before = resume.restore(
-        prepare(Path("config.yaml")), CheckpointStore(Path("state")).newest()
-    ).models.main.model.__getstate__()
-    assert before["variance_points"].shape == (2, 3)
-    assert before["variance_points"][:, 1].tolist() == [1.0, 0.0]
-    assert before["variance_theta"].shape == (2, 2 * 16)
-    assert before["variance_records"] == HALF
-    assert len(before["batch_rows"]) == HALF % 16
-    plan = prepare(Path("config.yaml"))
-    run(plan)
-    assert describe(Path("state"))["source"]["account"]["consumed"] == WHOLE
-    assert plan.model.__getstate__()["variance_records"] == WHOLE
-    said = [json.loads(line) for line in Path("predictions.jsonl").read_text().splitlines()]
-    assert len(said) == WHOLE
-    assert all(line["std"] > 0 for line in said)  # of no record is the function known
 
 
 def test_several_models_go_on_from_a_golden_checkpoint(enter: Callable[[str], None]) -> None:

@@ -3,7 +3,6 @@
 There f is one number, which the features, cosines of 0, learn exactly.
 """
 
-import math
 import re
 from pathlib import Path
 
@@ -64,11 +63,6 @@ def test_a_regression_learns_the_minimizer(name):
             assert found == pytest.approx(np.median(y), abs=0.15)
         elif name.startswith("quantile"):
             assert np.mean(y < found) == pytest.approx(loss.alpha, abs=0.03)
-
-
-def _score(model):
-    p = model.predict_proba_one({0: 0.0})[True]
-    return math.log(p / (1 - p))
 
 
 @pytest.mark.parametrize("nu", [0.5, 2.0])

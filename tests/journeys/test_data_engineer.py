@@ -18,7 +18,6 @@ from tests.journeys.orders import as_csv, as_json_lines, orders
 from tests.journeys.pages import command
 
 COMMANDS = "reference/command-line.md"
-LETTERS = "how-to/dead-letters.md"
 GUESSED = "guessed the target 'late': to predict another column, add --target NAME\n"
 ROWS = 400
 #: A field too few, a price that is none, and the decimal comma of somebody's spreadsheet.

@@ -105,33 +105,6 @@ def test_an_upgrade_of_the_model(service: Person) -> None:
     assert [one for one in service.folder.rglob("*") if ".old" in one.name]
 
 
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ("checkpont.directory=x", r"checkpont: unknown.*did you mean 'checkpoint'"),
-        ("source.target_type=bol", r"source.target_type: must be one of .*did you mean 'bool'"),
-        ("model[1].l3=1", r"model\[1\].l3: unknown argument.*LogisticRegression"),
-        ("metrics.port=99999", r"metrics.port: "),
-        ("predictions.path=stream.csv", r"predictions.*source|source.*predictions"),
-        ("checkpoint.every_seconds=.nan", r"checkpoint.every_seconds: "),
-        ("source.path=${NOWHERE}", r"NOWHERE"),
-        ("source", r"--set: must be key=value"),
-        ("x={a: [}", r"x: --set: line 1, column 6: cannot be read as YAML"),
-        ("source=&a [*a]", r"an anchor contains itself"),
-        (
-            'source.path=!!python/object/apply:os.system ["id"]',
-            r"^source.path: --set: line 1, column 1: cannot be read as YAML: ",
-        ),
-    ],
-)
-def test_a_wrong_configuration_is_told_in_a_sentence(service: Person, setting: str, said: str) -> None:
-    done = service.types(["check", "service.yaml", "--set", setting], PASSWORD=SECRET)
-    assert done.returncode == 2, done.stderr
-    assert re.search(said, done.stderr), done.stderr
-    assert "Traceback" not in done.stderr
-    assert SECRET not in done.stderr
-
-
 def test_the_commands_that_print_something(service: Person) -> None:
     assert re.fullmatch(r"streamkernel \d+\.\d+\.\d+\n", service.types(["--version"]).stdout)
     assert "_streamkernel_completion" in service.types(command(COMMANDS, "completion bash")).stdout
@@ -142,14 +115,3 @@ def test_the_commands_that_print_something(service: Person) -> None:
         assert done.returncode in (1, 2)
         assert "Traceback" not in done.stderr
         assert words[-1] in done.stderr or "nowhere" in done.stderr
-
-
-def test_columns_that_a_step_cannot_use_are_told_with_the_way_on(service: Person) -> None:
-    words = ["run", "service.yaml", "--set", "source.follow=false", "--set", "source.inputs.exclude="]
-    refused = service.types(words, PASSWORD=SECRET)
-    assert refused.returncode in (1, 2)
-    failed = service.types([*words[:-1], "source.inputs.exclude=[]"], PASSWORD=SECRET)
-    assert failed.returncode == 1
-    assert "source.inputs.exclude leaves out columns that a step cannot use" in failed.stderr
-    done = service.types([*words[:-1], "source.inputs.exclude=[color]", "--fresh"], PASSWORD=SECRET)
-    assert done.returncode == 0, done.stderr

@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 import pytest
 from kafka.errors import UnknownError
+from streamkernel.connectors.kafka.writing.agreement import Marker
 
 from streamkernel.connectors import SinkError
-from streamkernel.connectors.kafka.writing.agreement import Marker
 from streamkernel.connectors.kafka.writing.mark import OutputMark
 from streamkernel.connectors.kafka.writing.producer import Broken, ProducerFactory, TopicProducer
 from tests.kafka.broker import Broker

@@ -11,7 +11,7 @@ from river import optim
 from streamkernel import AdaptiveKernelClassifier, KernelClassifier, KernelRegressor, losses
 from streamkernel.estimators.base import machine_of
 from streamkernel.finite import NotFiniteError
-from streamkernel.growth import CDSG
+from streamkernel.growth import CDSG, DSG
 from streamkernel.growth.base import BlockUpdate
 from streamkernel.growth.steps import first_step, no_longer
 from streamkernel.kernels import (
@@ -112,6 +112,17 @@ def test_gamma_0_and_the_variance_term_know_how_large_a_kernel_is():
     K = np.eye(4)
     assert first_step(K, 1.0, 8) == pytest.approx(1 / (1 / 4 + 1 / 8 + 1 / 4), rel=1e-6)
     assert first_step(K, 1.0, 8, kappa=3.0, feature_bound=5.0) == pytest.approx(1 / (1 / 4 + 5 / 8 + 3 / 4), rel=1e-6)
+
+
+def test_a_multiple_of_a_kernel_takes_the_same_preconditioned_steps():
+    """The ridge is that of the features."""
+    xs, _ = _stream(200)
+    one, other = (
+        KernelRegressor(k, growth=DSG(), regularization=0.0, batch_size=8, precondition=True, seed=1)
+        for k in (Gaussian(1.0), 16 * Gaussian(1.0))
+    )
+    predicted = [model.advance(xs, [x["a"] for x in xs]).predictions for model in (one, other)]
+    np.testing.assert_allclose(*predicted, rtol=1e-3, atol=1e-3)
 
 
 def test_bounds_that_a_kernel_does_not_state_are_measured_and_kept():
@@ -219,40 +230,6 @@ def test_a_kernel_of_ones_own(kernel):
 def test_frequencies_alone_are_of_a_fourier_kernel():
     with pytest.raises(TypeError, match="Old has frequencies: derive it from"):
         type("Old", (Kernel,), {"matrix": Own.matrix, "frequencies": Transformed.frequencies})
-
-
-class Returns(Own):
-    """Features that are returned, where `out` is to be filled."""
-
-    def features(self, X, words, keys, bandwidth, out):
-        made = np.empty_like(out)
-        super().features(X, words, keys, bandwidth, made)
-        return made
-
-
-class ReturnsFrequencies(Transformed):
-    """Frequencies that are returned."""
-
-    def frequencies(self, words, keys, bandwidth, out):
-        made = np.empty_like(out)
-        super().frequencies(words, keys, bandwidth, made)
-        return made
-
-
-@pytest.mark.parametrize(
-    ("kernel", "method"),
-    [
-        (Returns(), "features"),
-        (2.0 * Returns(), "features"),
-        (ReturnsFrequencies(), "frequencies"),
-        (ReturnsFrequencies() * Polynomial(), "features"),
-    ],
-    ids=repr,
-)
-def test_what_is_not_filled_is_told_of(kernel, method):
-    model = KernelClassifier(kernel=kernel, batch_size=2, seed=1)
-    with pytest.raises(NotFiniteError, match=f"gave nan in its method `{method}`"):
-        model.advance([{"a": 1.0}, {"a": 2.0}], [True, False])
 
 
 @pytest.mark.parametrize("kernel", [Own(True), Gaussian() + Own(True), Own(True) * Cauchy(), 2.0 * Own(True)], ids=repr)

@@ -27,11 +27,6 @@ def test_operators_and_their_matrices():
     assert np.allclose(kernel.matrix(X, Y, 1.0), a + 0.5 * b * c)
     assert np.allclose((np.float64(0.5) * Laplacian(2.0)).matrix(X, Y, 1.0), 0.5 * b)
     assert repr(Gaussian() * Cauchy()) == "Product(left=Gaussian(), right=Cauchy())"
-    for wrong in ("1", None, True):
-        with pytest.raises(TypeError):
-            Gaussian() + wrong
-        with pytest.raises(TypeError):
-            Gaussian() * wrong
 
 
 @pytest.mark.parametrize("factor", [0, -1.0, math.nan, math.inf])
@@ -45,9 +40,8 @@ def test_division_by_a_number():
     for number in (0, -2.0, math.nan):
         with pytest.raises(ValueError, match="a kernel can only be divided by a number above 0, got"):
             Gaussian() / number
-    for other in ("2", None, True, Gaussian()):
-        with pytest.raises(TypeError):
-            Gaussian() / other
+    with pytest.raises(TypeError):
+        Gaussian() / Gaussian()
 
 
 def test_parts_are_kernels_and_not_structured():

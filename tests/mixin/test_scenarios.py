@@ -18,7 +18,7 @@ from tests.chaos.daemons import Daemon, Sabotage, Starter
 from tests.chaos.small_disk import small_disk
 from tests.daemon.conftest import Home, program
 from tests.mixin.hurried import hurried_rules, wait_until_clear, wait_until_fired
-from tests.mixin.scraping import prometheus
+from tests.mixin.scraping import prometheus, rules
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -83,6 +83,16 @@ class FedDaemons:
         assert [daemon.stop() for daemon in self._daemons] == [0, 0, 0]
 
 
+def assert_told(url: str, name: str, address: str) -> None:
+    """Check that what an alert says is of this target, and that its templates could be filled in."""
+    for alert in rules(url)[name]["alerts"]:
+        assert alert["labels"]["instance"] == address
+        texts = alert["annotations"]
+        assert address in texts["summary"]
+        assert not any("{{" in text or "<no value>" in text or "error" in text.lower() for text in texts.values())
+        assert texts["runbook_url"].endswith(f"/{name}.html")
+
+
 @pytest.mark.long
 def test_alerts_come_with_the_fault_and_go_with_it(homes: Callable[[str], Home], tmp_path: Path) -> None:
     installed = program("prometheus")
@@ -96,6 +106,7 @@ def test_alerts_come_with_the_fault_and_go_with_it(homes: Callable[[str], Home],
         fed.faults = {FLOOD, OUTAGE}
         disk.fill()
         wait_until_fired(url, faulty, OTHERS, fed.feed)
+        assert_told(url, FLOOD, addresses[0])
         fed.faults = set()
         disk.free()
         wait_until_clear(url, faulty | OTHERS, fed.feed)

@@ -1,15 +1,14 @@
-"""Metric learning: its problem and iterations as written, another solver's optimum, and what the metric is for."""
+"""Metric learning: its problem and its iterations, as the paper writes them."""
 
 import numpy as np
 import pytest
 
-from benchmarks.solvers.block_solver import BlockIterates, BlockSolver, draw
-from benchmarks.solvers.matrix_problem import DenseBlocks
+from benchmarks.solvers.block_solver import BlockIterates, draw
 from benchmarks.solvers.metric_learning import MetricLearner
 from streamkernel.compute.window_losses import SMOOTH_HINGE
 from streamkernel.window.coordinates import step_sizes
 from tests.naive.window_losses import dual_update, loss_value
-from tests.window import matrix_risk
+from tests.window.test_block_solver import projected
 
 K = 2
 
@@ -74,40 +73,6 @@ def test_the_objective_is_that_of_the_paper(several):
     assert objective == pytest.approx(_objective(*data, metrics, pull=0.25), rel=1e-10)
 
 
-def _dense(problem):
-    """The same data as matrices that are all there."""
-    data = problem.data
-    D = np.zeros((data.n, data.p, data.d, data.d))
-    for i in range(data.n):
-        D[i] = data.unpack(data.combine(slice(i, i + 1), np.ones(1)))
-    return D
-
-
-@pytest.mark.parametrize("several", [False, True])
-def test_triplets_are_an_operator_as_their_matrices_are(several):
-    problem, _ = _problem(several, seed=3)
-    data, D = problem.data, _dense(problem)
-    dense = DenseBlocks(D)
-    rng = np.random.default_rng(4)
-    X, c = _random_metrics(data.p, data.d, 7), rng.normal(size=data.n)
-    for records in (slice(3, 20), np.arange(data.n - 3, data.n + 4) % data.n, slice(None)):
-        own = dense.scores(records, dense.pack(X))
-        assert data.scores(records, data.pack(X)) == pytest.approx(own, abs=1e-10)
-        some = c[records]
-        combined = dense.unpack(dense.combine(records, some))
-        assert data.unpack(data.combine(records, some)) == pytest.approx(combined, abs=1e-10)
-    for blocks in (slice(0, 1), slice(data.p - 1, data.p), np.array([data.p - 1, 0]) if several else slice(0, 1)):
-        own = dense.block_scores(blocks, dense.pack(X)[blocks])
-        assert data.block_scores(blocks, data.pack(X)[blocks]) == pytest.approx(own, abs=1e-10)
-        combined = dense.unpack(dense.block_combine(blocks, c))
-        assert data.unpack(data.block_combine(blocks, c)) == pytest.approx(combined, abs=1e-10)
-        factors = rng.uniform(0.5, 1.5, 10)
-        records = slice(5, 15)
-        exact = dense.scale(records, blocks, factors)
-        assert exact * 0.9 <= data.scale(records, blocks, factors) <= exact * (1 + 1e-9)
-    assert data.squared_norms() == pytest.approx(dense.squared_norms())
-
-
 def test_iterations_are_those_of_algorithm_3():
     problem, _ = _problem()
     data, n, p = problem.data, problem.data.n, problem.data.p
@@ -138,34 +103,8 @@ def test_iterations_are_those_of_algorithm_3():
         following, ahead = X.copy(), X.copy()
         for j in blocks:  # (39), with the linear part of g_j
             V = X[j] - steps.tau * (W[j] / n - C[j])
-            following[j] = matrix_risk.projected(V / (1 + steps.tau * l2[j]))
+            following[j] = projected(V / (1 + steps.tau * l2[j]))
             ahead[j] = X[j] + (steps.theta + 1) * (following[j] - X[j])  # (40)
         X, y = following, new
         assert data.unpack(iterates.X) == pytest.approx(X, abs=1e-9)
         assert iterates.beta == pytest.approx(y, abs=1e-9)
-
-
-@pytest.mark.parametrize("several", [False, True])
-def test_it_comes_to_the_optimum_of_another_solver(several):
-    problem, data = _problem(several, seed=9)
-    l2 = problem.l2[:, 0]
-    linear = problem.data.unpack(problem.linear)
-    ones = np.ones(problem.data.n)
-    best = matrix_risk.optimum(SMOOTH_HINGE, _dense(problem), ones, ones, l2, linear)
-    solution = BlockSolver(8, 1, "sampled", None, 1e-11, 4000).solve(problem, seed=1)
-    assert solution.history.gap.min() <= 1e-11
-    found = problem.data.unpack(solution.X)
-    assert _objective(*data, found) == pytest.approx(_objective(*data, best), abs=1e-10)
-    assert found == pytest.approx(best, abs=1e-4)
-
-
-def test_metrics_of_tasks_are_positive_semi_definite_and_tell_tasks_apart():
-    X, y, tasks = records_of_tasks(11, n=120)
-    learned, again = (MetricLearner().fit(X, y, tasks) for _ in range(2))
-    for M in (learned.shared, *learned.by_task.values()):
-        assert np.array_equal(M, M.T)
-        assert np.linalg.eigvalsh(M)[0] >= -1e-12 * np.abs(M).max()
-    # The second input matters to the second task more than to the first.
-    assert learned.by_task[1][1, 1] > 3 * learned.by_task[0][1, 1]
-    assert learned.shared.tobytes() == again.shared.tobytes()
-    assert MetricLearner().fit(X, y).by_task == {}
