@@ -3,9 +3,9 @@
     python -m benchmarks.digits --data DIR [--quick] [--runs A,B] [--seeds N] [--out DIR] [--fresh]
 
 --data has mnist.npz, with uint8 arrays X_train and X_test of images, y_train and y_test of digits. Every run is kept
-in digits.jsonl, look by look; one that is there whole with the same settings and the same code is not repeated, and
---runs chooses some by their names. The tables (digits.md) are made of that file. --quick takes scikit-learn's small
-digits, into out/digits-quick.
+in digits.jsonl, look by look; one that is there whole with the same settings
+and the same code is not repeated, and --runs chooses some by their names. The tables (digits.md) and the plot
+(digits.png) are made of that file. --quick takes scikit-learn's small digits, into out/digits-quick.
 """
 
 import json

@@ -1,12 +1,14 @@
-"""The tables of the runs of benchmarks.digits."""
+"""The tables and the plot of the runs of benchmarks.digits."""
 
 from argparse import Namespace
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
 
 import numpy as np
 
 from benchmarks.digit_runs import Run
+from benchmarks.plots import COLORS, panels
 from benchmarks.report import publish, table
 
 #: What is asked for: the test error in per cent, and minutes on two cores.
@@ -18,9 +20,11 @@ SETTINGS = ["steps", "loss", "weight", "components, bandwidth", "B", "F", "block
 
 
 def report(options: Namespace, runs: Sequence[Run], images: str) -> None:
-    """Write digits.md, of all runs there are over images of this name."""
+    """Write digits.md and digits.png, of all runs there are over images of this name."""
     endless = [run for run in runs if run.setting.records]
     passes = [run for run in runs if run.setting.passes]
+    if endless:
+        plot(f"{images}, deformed anew for ever", endless, options.out / "digits.png")
     processors = ", ".join(sorted({run.processor for run in runs}))
     publish(
         options,
@@ -32,6 +36,7 @@ def report(options: Namespace, runs: Sequence[Run], images: str) -> None:
         "by the clock are of learning alone, and depend on what else the machine did. The bandwidth is in median "
         "distances of training images. The ridge of a preconditioned step is divided by the weight of the records; "
         "steps are by the default rule where nothing else is said. CDSG is the paper's, with cap = 2.",
+        "![test error against records and core-seconds](digits.png)" if endless else "",
         *(of_endless(endless, images) if endless else []),
         *(of_passes(passes, images) if passes else []),
     )
@@ -114,3 +119,16 @@ def settings(run: Run) -> list[str]:
         str(one.blocks_per_step),
         "none" if one.max_features is None else f"{one.max_features:,}",
     ]
+
+
+def plot(title: str, runs: Sequence[Run], path: Path) -> None:
+    """Draw test error against records and against core-seconds."""
+    with panels(path, 1, 2, (5.5, 4.2), sharey="row") as (_, axes):
+        for axis, label in zip(axes[0], ("records", "core_seconds"), strict=True):
+            for run, color in zip(runs, COLORS, strict=False):
+                x, y = [getattr(look, label) for look in run.looks], [100 * look.error for look in run.looks]
+                axis.loglog(x, y, marker=".", color=color, label=run.setting.name)
+            axis.axhline(ENDLESS_TARGET, color="grey", linewidth=1, linestyle="--")
+            axis.set(xlabel=label.replace("_", "-"), title=title)
+        axes[0][0].set_ylabel("test error %")
+        axes[0][0].legend(frameon=False)

@@ -4,7 +4,7 @@ Work is counted in feature evaluations, records x features touched, because seco
 
     python -m benchmarks.growth [--data DIR] [--quick] [--out DIR]
 
-MNIST and a9a are read from --data where given. Writes growth.md to --out (benchmarks/results).
+MNIST and a9a are read from --data where given. Writes growth.md and growth.png to --out (benchmarks/results).
 """
 
 import math
@@ -21,6 +21,7 @@ from river import datasets, evaluate, linear_model, metrics
 from benchmarks.command import DATA, asked
 from benchmarks.images import Components, flat
 from benchmarks.images import mnist as mnist_images
+from benchmarks.plots import COLORS, panels
 from benchmarks.report import publish, table
 from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.growth import CDSG, DSG, UDSG, Growth
@@ -209,6 +210,27 @@ def progressive(model: Any) -> float:
     return float(metric.get())
 
 
+def plot(curves: dict[str, dict[str, list[Curve]]], path: Path) -> None:
+    """Draw objective and blocks against work, a column a task."""
+    colors = dict(zip(POLICIES, COLORS, strict=False))
+    with panels(path, 2, len(curves), (4.4, 3.2), sharex=True) as (figure, axes):
+        for column, (task, by_policy) in enumerate(curves.items()):
+            for policy, runs in by_policy.items():
+                looks = min(len(run.work) for run in runs)
+                work = np.mean([run.work[:looks] for run in runs], axis=0)
+                for axis, attribute in zip(axes[:, column], ("objective", "blocks"), strict=True):
+                    values = np.array([getattr(run, attribute)[:looks] for run in runs])
+                    axis.plot(work, values.mean(axis=0), color=colors[policy], label=policy, linewidth=2)
+                    band = values.min(axis=0), values.max(axis=0)
+                    axis.fill_between(work, *band, color=colors[policy], alpha=0.15, linewidth=0)
+            axes[0][column].set_title(task)
+            axes[1][column].set_xlabel("work (batches x blocks)")
+        axes[0][0].set_ylabel("training objective")
+        axes[1][0].set_ylabel("blocks")
+        axes[0][0].legend(frameon=False)
+        figure.suptitle("Equal work: lower objective and fewer blocks are better (band: lowest to highest seed)")
+
+
 def main() -> None:
     options = asked(__doc__, quick="one seed, a quarter of the work, no data files", threads=None, data=DATA)
     seeds = range(1, 2 if options.quick else 4)
@@ -221,6 +243,7 @@ def main() -> None:
             final = [curve.objective[-1] for curve in runs]
             blocks = np.mean([curve.blocks[-1] for curve in runs])
             rows.append([task.name, name, f"{np.mean(final):.3f} ± {np.std(final):.3f}", f"{blocks:.0f}"])
+    plot(curves, options.out / "growth.png")
     passes = []
     for load in (mnist, a9a):
         one = None if options.quick else load(options.data)

@@ -3,7 +3,7 @@
     python -m benchmarks.scaling [--quick] [--out DIR]
 
 One thread; CPU time, the median of rounds that have all sizes and lines. Models of a wanted size are restored with
-random coefficients instead of learned. Writes scaling.md.
+random coefficients instead of learned. Writes scaling.md and scaling.png.
 """
 
 import math
@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from benchmarks.command import asked
 from benchmarks.footprint import BATCH, BLOCK, Model, classifier, measured, regressor
 from benchmarks.memory import CHUNK, numbers
+from benchmarks.plots import panels as drawn
 from benchmarks.report import publish, table
 from benchmarks.rounds import interleaved
 from streamkernel import KernelClassifier
@@ -186,6 +188,35 @@ def memory_panels(sizes: list[int], dimensions: list[int], outputs: list[int]) -
     return [by_m, by_d, by_k]
 
 
+def style(line: str) -> dict[str, Any]:
+    """Structured is orange, no cache green; learning and accounts are dashed."""
+    color = "tab:orange" if "structured" in line else "tab:green" if "cache_bytes=0" in line else "tab:blue"
+    if "no limit" in line:
+        color = "tab:red"
+    if "stored W" in line:
+        return {"color": "grey", "linestyle": ":", "marker": ""}
+    dashed = "advance" in line or "memory_bytes" in line
+    return {"color": color, "linestyle": "--" if dashed else "-", "marker": "s" if dashed else "o"}
+
+
+def plot(panels: list[Panel], path: Path) -> None:
+    """Draw the lines on logarithmic axes."""
+    with drawn(path, 2, 3, (5.3, 5.0)) as (figure, axes):
+        for panel, ax in zip(panels, axes.flat, strict=True):
+            for name, line in panel.lines.items():
+                points = [(x, y) for x, y in sorted(line.items()) if y > 0]
+                label = name if slope(line) is None else f"{name} ({_slope_text(line)})"
+                ax.loglog(*zip(*points, strict=True), label=label, markersize=5, linewidth=1.5, **style(name))
+            ax.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
+            low, high = ax.get_ylim()
+            high = max(high, 30 * low)
+            # Room above for the legend.
+            ax.set_ylim(low, high * (high / low) ** (0.08 + 0.075 * len(panel.lines)))
+            ax.minorticks_off()
+            ax.legend(fontsize=9, loc="upper left", framealpha=0.9)
+        figure.suptitle("In brackets: the slope of the upper half of a line", fontsize=12)
+
+
 def main() -> None:
     options = asked(__doc__, quick="small models, few rounds")
     rounds = 2 if options.quick else 5
@@ -195,6 +226,7 @@ def main() -> None:
     by_m, by_d, by_k = cost_panels(sizes, dimensions, outputs, rounds)
     stream, stream_memory = stream_panels(*((31_000, 10_000) if options.quick else (1_000_000, 100_000)))
     memory_m, memory_d, memory_k = memory_panels(sizes, dimensions, outputs)
+    plot([by_m, by_d, by_k, stream, memory_m, memory_d], options.out / "scaling.png")
     publish(
         options,
         "scaling",
@@ -204,6 +236,7 @@ def main() -> None:
         "K and the stream) is the machine of the papers: preconditioned steps of two blocks, "
         f"B = {BATCH}, F = {BLOCK}, a cache of 64 MB; `predict_many` takes {ROWS} rows of an array, `advance` predicts "
         "and learns as many dicts. Reading them is part of the cost.",
+        "![The lines](scaling.png)",
         "## Cost",
         *(part for panel in (by_m, by_d, by_k, stream) for part in (f"{panel.title}:", panel.table())),
         "## Memory",

@@ -5,8 +5,8 @@
 Without `--only` all are run: dspdc and dspdc_log (the DSPDC paper's factorized data, with its smooth hinge or the
 logistic loss), a9a (DSPDC on plain rows) and s3gd (stochastic gradients on a9a, electricity, shuttle and MNIST). a9a,
 electricity_samlb.npz, shuttle.npz and mnist.npz are read from --data, and what is not there is left out, saying so.
-Each writes a page window_<name>.md and its looks as a CSV file to --out (benchmarks/results); this command writes
-window.md, which leads to them. One thread.
+Each writes a page window_<name>.md, its looks as a CSV file and plots to --out (benchmarks/results); this command
+writes window.md, which leads to them. One thread.
 """
 
 import time

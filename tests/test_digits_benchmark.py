@@ -31,6 +31,7 @@ def test_runs_fill_the_tables_and_are_the_same_again(tmp_path):
     assert all(len(row) == len(table[0]) for table in found for row in table)
     assert [[row[0] for row in table[2:]] for table in found] == [["endless"], ["endless"], ["passes"], ["passes"]]
     assert found[-1][-1][3].count(",") == 1  # of two seeds
+    assert (tmp_path / "digits.png").stat().st_size > 10_000
 
 
 @pytest.mark.long

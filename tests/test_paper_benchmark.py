@@ -31,6 +31,7 @@ def test_a_quick_run_of_all_fills_every_page(folder, tmp_path):
     assert not any("Not run" in text for text in pages.values())
     for name, text in pages.items():
         assert (out / f"paper_{name}.csv").read_text().startswith("problem,algorithm,seed,records,seconds,error")
+        assert (out / f"paper_{name}.png").exists()
         found = tables(text)
         assert all(len(row) == len(table[0]) for table in found for row in table)
     for name in ("adult", "eights"):

@@ -3,8 +3,8 @@
     python -m benchmarks.paper [--only ridge gp adult eights deformed mnist cdsg] [--data DIR] [--quick] [--out DIR]
 
 Without `--only` all are run. a9a and mnist.npz are read from --data, and what is not there is left out, saying so. Each
-experiment writes a page paper_<name>.md and its looks as paper_<name>.csv to --out (benchmarks/results); this command
-writes paper.md, which says what each is and what is not run. Times are of one thread.
+experiment writes a page paper_<name>.md, its looks as paper_<name>.csv and a plot to --out (benchmarks/results); this
+command writes paper.md, which says what each is and what is not run. Times are of one thread.
 """
 
 from argparse import Namespace

@@ -13,11 +13,12 @@ from benchmarks.digits import kept
 from benchmarks.paper.contenders import contenders
 from benchmarks.paper.machines import labels
 from benchmarks.paper.problems import Problem, mnist
-from benchmarks.paper.runs import CurvePoint, Runs, after_passes, chosen, enter, follow, of
+from benchmarks.paper.runs import CurvePoint, Runs, after_passes, chosen, enter, follow, lines, of
 from benchmarks.paper.step_sizes import best_step, schedules
 from benchmarks.paper.svm import GROWTHS, HEADER, cells
 from benchmarks.paper.tables import write_looks
 from benchmarks.paper.utilize import REGULARIZATION, CurveSetting, growing
+from benchmarks.plots import curves
 from benchmarks.report import publish, table
 
 #: Our plain machines: B = F = 64, .4 median distances, one pass with four looks.
@@ -99,7 +100,7 @@ def rows_of(runs: Runs, problem: Problem) -> list[list[str]]:
 
 
 def run(options: Namespace) -> None:
-    """Write paper_mnist.md and paper_mnist.csv."""
+    """Write paper_mnist.md, paper_mnist.csv and paper_mnist.png."""
     quick, out = options.quick, options.out
     loaded = mnist(options.data, quick)
     if loaded is None:
@@ -110,6 +111,7 @@ def run(options: Namespace) -> None:
     kept_runs = {} if quick else preconditioned(out / "digits.jsonl", problem)
     runs = kept_runs | compare(problem, seeds, rank)
     write_looks(out / "paper_mnist.csv", runs)
+    curves(out / "paper_mnist.png", lines(runs), "CPU seconds", "test error")
     publish(
         options,
         "paper_mnist",
@@ -124,5 +126,6 @@ def run(options: Namespace) -> None:
         "preconditioned runs are those that `python -m benchmarks.digits` kept, with their own settings and seconds of "
         f"all cores: {'[settings, every seed and the targets](digits.md)' if kept_runs else 'none so far'}.",
         table(HEADER[:5], rows_of(runs, problem)),
+        "![Test error against seconds](paper_mnist.png)",
         module="paper",
     )

@@ -11,8 +11,9 @@ from benchmarks.paper.baselines.learner import Array, square
 from benchmarks.paper.baselines.norma import Norma
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Problem
-from benchmarks.paper.runs import Make, Runs, enter, follow, of
+from benchmarks.paper.runs import Make, Runs, enter, follow, lines, of
 from benchmarks.paper.tables import megabytes, spread, write_looks
+from benchmarks.plots import curves
 from benchmarks.report import publish, table
 from streamkernel import GaussianProcessRegressor, KernelRegressor
 from streamkernel.growth import DSG
@@ -208,10 +209,11 @@ def significant(values: list[float]) -> str:
 
 
 def run(options: Namespace) -> None:
-    """Write paper_gp.md and paper_gp.csv."""
+    """Write paper_gp.md, paper_gp.csv and paper_gp.png."""
     sizes, seeds = (QUICK, range(1, 2)) if options.quick else (WHOLE, range(1, 4))
     runs = compare(sizes, seeds)
     write_looks(options.out / "paper_gp.csv", runs)
+    curves(options.out / "paper_gp.png", lines(runs, "posterior {}"), "CPU seconds", "error")
     head = ["posterior", "algorithm", "error % after a pass", "error % at the end", "records", "CPU seconds"]
     publish(
         options,
@@ -232,5 +234,6 @@ def run(options: Namespace) -> None:
         "features: NORMA draws none, and comes about as far in the mean as DSG. Preconditioned steps come nearer, in "
         "the same passes and about the same time. Their gradients are preconditioned and their shrinking is not, so "
         "their limit is near the posterior and not equal to it.",
+        "![Error against seconds](paper_gp.png)",
         module="paper",
     )

@@ -10,8 +10,9 @@ import numpy as np
 from benchmarks.paper.contenders import contenders
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Problem, median_distance, surface, true_surface
-from benchmarks.paper.runs import Make, Runs, chosen, enter, follow, squared, within
+from benchmarks.paper.runs import Make, Runs, chosen, enter, follow, lines, squared, within
 from benchmarks.paper.tables import megabytes, write_looks, write_rows
+from benchmarks.plots import curves
 from benchmarks.report import publish, table
 from streamkernel import KernelRegressor
 from streamkernel.growth import CDSG, DSG, Growth
@@ -114,7 +115,7 @@ def compare(part: Problem, size: int, rank: int) -> Runs:
 
 
 def run(options: Namespace) -> None:
-    """Write paper_ridge.md and two CSV files."""
+    """Write paper_ridge.md, two CSV files and two plots."""
     quick, out = options.quick, options.out
     size, n_steps, seeds, n, rank = (128, 32, 1, 2**11, 32) if quick else (1_024, LAST, 3, 2**16, 256)
     first = FIRST if not quick else 4
@@ -125,9 +126,13 @@ def run(options: Namespace) -> None:
         ["seed", "step", "last", "averaged"],
         [[i + 1, *row] for i, c in enumerate(found) for row in zip(c.steps, c.last, c.averaged, strict=True)],
     )
+    means = {name: (found[0].steps, np.mean([getattr(c, name) for c in found], axis=0).tolist()) for name in slopes}
+    curves(out / "paper_ridge.png", {"2-D ridge": means}, "steps", "mean squared distance", guide=-1)
+
     part = problem(n)
     runs = compare(part, size, rank)
     write_looks(out / "paper_ridge.csv", runs)
+    curves(out / "paper_ridge_time.png", lines(runs), "CPU seconds", "mean squared distance")
     judged = "" if quick else ("reached" if np.mean(slopes["averaged"]) <= TARGET else "missed")
     rows = []
     for name, of_seeds in slopes.items():
@@ -145,6 +150,7 @@ def run(options: Namespace) -> None:
         table(["solution", f"distance after {first} steps", f"after {n_steps}", "slope", "target", ""], rows),
         f"CPU seconds of {n_steps} steps: {np.mean([c.seconds[0] for c in found]):.1f} without the average, "
         f"{np.mean([c.seconds[1] for c in found]):.1f} with it.",
+        "![Distance against steps, with a line of slope -1](paper_ridge.png)",
         f"## Beside other algorithms\n\nA pass over {part.n:,} points (the paper: 2^20), r = {rank} stored features "
         "or landmarks; the last column is the distance when DSG's pass ended (the criterion SC2), by CPU seconds. "
         "Nearly all of CDSG's are for the longest step that the square loss allows a block: the largest eigenvalue "
@@ -154,6 +160,7 @@ def run(options: Namespace) -> None:
             ["algorithm", "distance after a pass", "CPU seconds", "memory MB", "features stored MB", "at DSG's time"],
             compared(runs, part),
         ),
+        "![Distance against seconds](paper_ridge_time.png)",
         module="paper",
     )
 

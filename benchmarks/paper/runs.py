@@ -122,6 +122,16 @@ def enter(runs: Runs, problem: Problem, name: str, seed: int, looks: list[CurveP
     print(f"{problem.name}; {name}; seed {seed}: {last.error:.4g} after {last.records:,} records, {last.seconds:.1f} s")
 
 
+def lines(runs: Runs, titles: str = "{}") -> dict[str, dict[str, tuple[list[float], list[float]]]]:
+    """Return the error against seconds of each algorithm's first seed, by problem, as `plots.curves` takes them."""
+    found: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
+    for (problem, name, seed), looks in runs.items():
+        if seed == 1:
+            xy = [look.seconds for look in looks], [look.error for look in looks]
+            found.setdefault(titles.format(problem), {})[name] = xy
+    return found
+
+
 def of(runs: Runs, title: str, name: str) -> list[list[CurvePoint]]:
     """The runs of an algorithm over the problem of a name, one a seed."""
     return [looks for (problem, other, _), looks in runs.items() if (problem, other) == (title, name)]

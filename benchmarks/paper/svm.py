@@ -24,6 +24,7 @@ from benchmarks.paper.runs import (
     chosen,
     enter,
     follow,
+    lines,
     misclassified,
     of,
     within,
@@ -31,6 +32,7 @@ from benchmarks.paper.runs import (
 from benchmarks.paper.step_sizes import CONSTANT, FALLING, best_step, listed, schedules
 from benchmarks.paper.strong import FOLDS, StrongMachine, choice_table, choose
 from benchmarks.paper.tables import megabytes, percent, spread, write_looks
+from benchmarks.plots import curves
 from benchmarks.report import publish, table
 from streamkernel import KernelClassifier
 from streamkernel.growth import CDSG, DSG, Growth
@@ -213,7 +215,7 @@ HEADER = ["algorithm", "test error %", "CPU seconds", "memory MB", "features sto
 
 
 def run(setting: SupportVectorSetting, options: Namespace) -> None:
-    """Write the page and the looks of an experiment of the section."""
+    """Write the page, the looks and the plot of an experiment of the section."""
     quick, out, name = options.quick, options.out, f"paper_{setting.name}"
     loaded = setting.load(options.data, quick)
     title = f"Kernel support vector machines: {setting.load.__name__.replace('_', ' ')} (DSG paper, 7.3)"
@@ -232,6 +234,7 @@ def run(setting: SupportVectorSetting, options: Namespace) -> None:
     found |= compare(setting, problem, seeds, rank, weights)
     errors = [after_passes(looks, problem, 1).error for looks in of(found, problem.name, STRONG)]
     write_looks(out / f"{name}.csv", found)
+    curves(out / f"{name}.png", lines(found), "CPU seconds", "test error")
     reached = "" if quick else "reached" if np.mean(errors) <= setting.target else "missed"
     together = f", and B from {listed(setting.batch_sizes)} with it" if setting.batch_sizes else ""
     nu, each = setting.regularization(problem.n), ", ".join(f"{error:.2%}" for error in errors)
@@ -260,5 +263,6 @@ def run(setting: SupportVectorSetting, options: Namespace) -> None:
         "stored*, what it would be to store ours of all training rows. The last column is the error when DSG's pass "
         "ended (SC2), a dash where nothing was learned by then. Preparing Nystrom's features is counted.",
         table(HEADER, rows_of(found, problem, setting.passes) + (last_row(out) if setting is EIGHTS else [])),
+        f"![Test error against seconds]({name}.png)",
         module="paper",
     )

@@ -17,6 +17,7 @@ from benchmarks.paper.problems import Load, Problem, adult, digits, mnist
 from benchmarks.paper.runs import Make, Runs, after_passes, enter, follow, of
 from benchmarks.paper.step_sizes import best_step, listed
 from benchmarks.paper.tables import megabytes, percent, spread, write_looks
+from benchmarks.plots import curves
 from benchmarks.report import publish, table
 from streamkernel import KernelClassifier
 from streamkernel.growth import CDSG, DSG, UDSG, Growth
@@ -226,12 +227,12 @@ def ends(runs: Runs, problem: Problem, passes: float) -> list[list[str]]:
 
 
 def run(options: Namespace) -> None:
-    """Write paper_cdsg.md and paper_cdsg.csv."""
+    """Write paper_cdsg.md, paper_cdsg.csv and paper_cdsg.png."""
     quick, seeds = options.quick, range(1, 2 if options.quick else 4)
     runs: Runs = {}
     rows: list[list[str]] = []
     summary: list[list[str]] = []
-    skipped, described, below = [], [], []
+    skipped, drawn, described, below = [], {}, [], []
     for setting in SETTINGS:
         loaded = setting.load(options.data, quick)
         if loaded is None:
@@ -250,7 +251,12 @@ def run(options: Namespace) -> None:
             f"{'pass' if chosen.passes == 1 else 'passes'}, "
             + ", ".join(f"{name} by {step}" for name, step in steps.items())
         )
+        drawn[problem.name] = {
+            name: (averaged(runs, problem, name, "seconds"), averaged(runs, problem, name, "error"))
+            for name in (*POLICIES, "SVRG")
+        }
     write_looks(options.out / "paper_cdsg.csv", runs)
+    curves(options.out / "paper_cdsg.png", drawn, "CPU seconds", "test error")
     measures = ["error, seconds", "error, work", "objective, seconds", "objective, work"]
     head = ["data", "algorithm", "test error %", "objective", "CPU seconds", "work, million", "features", "memory MB"]
     publish(
@@ -268,6 +274,7 @@ def run(options: Namespace) -> None:
         *([] if quick else below),
         "After the same passes:",
         table([*head, "features stored MB"], rows),
+        "![Test error against seconds](paper_cdsg.png)",
         f"Not run, for their files are not in --data: {', '.join(skipped)}." if skipped else "",
         module="paper",
     )

@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
+import numpy as np
+
 from benchmarks.paper.tables import write_rows
 from benchmarks.report import publish, table
 from benchmarks.solvers.curve import LossCurve
 from benchmarks.solvers.data import PENALTIES, SIZES, adult_rows, factorized
 from benchmarks.solvers.optimum import Optimum, optimum
+from benchmarks.solvers.plots import against, plot
 from benchmarks.solvers.primal_dual import TARGET, solvers, warm
 from benchmarks.solvers.task import Task
 
@@ -77,7 +80,7 @@ def wins(found: Found, form: str = "") -> list[bool]:
 
 
 def shown(name: str) -> bool:
-    """Whether a solver is in the table of passes: what takes other passes, or other data only."""
+    """Whether a solver is in the plots of passes and gaps: what takes other passes, or other data only."""
     return not name.endswith("on A") or name.startswith("SAGA")
 
 
@@ -118,6 +121,30 @@ def verdict(found: Found) -> str:
     return f"{text} Where A is small enough to be stored, DSPDC on A is the fastest of the three on A on {on_rows}."
 
 
+def picture(out: Path, name: str, found: Found) -> None:
+    """Objective against seconds and passes, and gap against seconds."""
+    columns = 2 if len(found) == 4 else 3
+    for axis, label in (("seconds", "CPU seconds"), ("passes", "passes")):
+        panels = {
+            task.name: {
+                solver: against(curves, axis, best.objective)
+                for solver, curves in runs.items()
+                if axis == "seconds" or shown(solver)
+            }
+            for task, best, runs in found
+        }
+        plot(out / f"{name}_{axis}.png", panels, label, "objective - optimum", columns)
+    gaps = {
+        task.name: {
+            solver: [(np.array(c.seconds), np.array(c.gap)) for c in curves]
+            for solver, curves in runs.items()
+            if shown(solver)
+        }
+        for task, best, runs in found
+    }
+    plot(out / f"{name}_gap.png", gaps, "CPU seconds", "duality gap", columns)
+
+
 def looks(path: Path, found: Found) -> None:
     """The looks at every run, as a CSV file."""
     rows = (
@@ -150,7 +177,8 @@ def settings(loss: str, quick: bool, longer: float) -> Found:
 
 
 def page(options: Namespace, name: str, title: str, found: Found, said: str, how: str) -> None:
-    """Write a page and its looks."""
+    """Write a page, its looks and its plots."""
+    picture(options.out, name, found)
     looks(options.out / f"{name}.csv", found)
     publish(
         options,
@@ -164,6 +192,9 @@ def page(options: Namespace, name: str, title: str, found: Found, said: str, how
         f"then; so slow a solver is run once. A pass is n iterations, or records. {how}",
         seconds_table(found),
         passes_table(found),
+        f"![Objective minus optimum against CPU seconds]({name}_seconds.png)",
+        f"![Objective minus optimum against passes]({name}_passes.png)",
+        f"![Duality gap against CPU seconds]({name}_gap.png)",
         module="window",
     )
 

@@ -4,8 +4,8 @@
 
 The parts are matrix risk with d = 100 or 200, and metrics; without `--part` all are run. Each run's looks are written
 to OUT/window_matrix.csv when it ends, and what is there is not run again: delete it to measure again. From all of them
-comes OUT/window_matrix.md. The seconds are CPU seconds of one thread, and those of the solvers' own work alone.
-mnist.npz is read from --data; without it there are no metrics.
+come OUT/window_matrix.md and window_matrix.png. The seconds are CPU seconds of one thread, and those of the solvers'
+own work alone. mnist.npz is read from --data; without it there are no metrics.
 """
 
 import csv
@@ -23,6 +23,7 @@ from benchmarks.report import publish, table
 from benchmarks.solvers.matrix_risk import Look, Solver, random_matrices, solvers
 from benchmarks.solvers.metric_learning import MetricLearner
 from benchmarks.solvers.metric_tasks import NEIGHBORS, Tasks, digits
+from benchmarks.solvers.plots import plot
 
 PARTS = ("100", "200", "metric")
 SETTINGS = ((5, 50), (50, 5), (20, 20))
@@ -82,6 +83,7 @@ def report(options: Namespace, runs: list[Run], errors: list[list[str]]) -> None
         "section 6.3. A run ended at a duality gap of 1e-10 or, with `>`, when its seconds were used up. Targets are "
         "of the objective above the lowest of all runs, as a share of that at the start.",
         table(["problem", "solver", *head], [_row(run, runs) for run in runs]),
+        "![The objective against CPU seconds](window_matrix.png)",
         f"Test errors of the vote of {NEIGHBORS} nearest records, the mean over the tasks:" if errors else "",
         table(["metric", "error %", "CPU seconds to learn it"], errors) if errors else "",
         '"Thumb and theorem" takes the paper\'s rule for Lambda, m q max |D_i|^2 / p, and shares the product of the '
@@ -138,6 +140,15 @@ def excess(run: Run, runs: list[Run]) -> Any:
     return (np.array([look.objective for look in run.looks]) - lowest) / (values[0] - lowest or 1.0)
 
 
+def panels_of(runs: list[Run]) -> dict[str, dict[str, list[tuple[Any, Any]]]]:
+    """The objective against seconds as `plot` takes it: a panel each problem and setting."""
+    found: dict[str, dict[str, list[tuple[Any, Any]]]] = {}
+    for run in runs:
+        xy = np.array([look.seconds for look in run.looks]), np.maximum(excess(run, runs), 1e-10)
+        found.setdefault(run.panel, {})[run.solver] = [xy]
+    return found
+
+
 def metric_errors(tasks: Tasks) -> list[list[str]]:
     """Test errors of the Euclidean metric, one metric of all records together, and one of each task."""
     rows = [["Euclidean", f"{tasks.error():.2f}", ""]]
@@ -190,6 +201,7 @@ def run(options: Namespace) -> None:
                 _save(path, sorted([*_load(path), one], key=lambda one: PARTS.index(one.part)))
         runs = _load(path)
         errors = metric_errors(tasks_of(options)) if metrics else []
+    plot(out / "window_matrix.png", panels_of(runs), "CPU seconds", "objective above the lowest")
     report(options, runs, errors)
 
 

@@ -5,6 +5,7 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -16,6 +17,7 @@ from benchmarks.solvers.data import two_classes
 from benchmarks.solvers.dspdc_page import thinned
 from benchmarks.solvers.gradient import clustered
 from benchmarks.solvers.optimum import Optimum, optimum
+from benchmarks.solvers.plots import against, plot
 from benchmarks.solvers.s3gd_runs import (
     ITERATIONS,
     LARGE,
@@ -30,7 +32,7 @@ from benchmarks.solvers.s3gd_runs import (
     publicly,
     warm,
 )
-from benchmarks.solvers.task import Task
+from benchmarks.solvers.task import Array, Task
 
 #: Data sets of four on which S3GD's plateau is to be below SGD's, and how much slower the switch may be.
 WANTED, SLOWER = 3, 1.2
@@ -198,8 +200,30 @@ def correlation_table(found: Sequence[Measured]) -> str:
     return table(["data", "gradient of", *(f"after {20 * r:,} steps" for r in ROUNDS)], rows)
 
 
+def pictures(out: Path, found: Sequence[Measured]) -> None:
+    """Training objective against seconds and passes, test objective, the switch, and correlations."""
+    compared = ("SGD", "SSGD", "SCV", "SVRG", "S3GD")
+    switch = ("S3GD", "SVRG", "SVRG, its defaults", "S3GD, then SVRG")
+
+    def training(m: Measured, names: Sequence[str], axis: str) -> dict[str, list[tuple[Array, Array]]]:
+        return {name: against(m.curves[name], axis, m.best.objective) for name in names}
+
+    label = "training objective - optimum"
+    for axis in ("seconds", "passes"):
+        steps = {m.task.name: ", ".join(f"{m.steps[name]:g}" for name in compared) for m in found}
+        panels = {f"{m.task.name} (steps {steps[m.task.name]})": training(m, compared, axis) for m in found}
+        plot(out / f"window_s3gd_{axis}.png", panels, "CPU seconds" if axis == "seconds" else axis, label, 2)
+    tests = {
+        m.task.name: {name: [(np.array(c.seconds), np.array(c.test)) for c in m.curves[name]] for name in compared}
+        for m in found
+    }
+    plot(out / "window_s3gd_test.png", tests, "CPU seconds", "test objective", 2, "linear")
+    panels = {m.task.name: training(m, switch, "seconds") for m in found}
+    plot(out / "window_s3gd_switch.png", panels, "CPU seconds", label, 2)
+
+
 def run(options: Namespace) -> None:
-    """Write window_s3gd.md and its looks as a CSV file."""
+    """Write window_s3gd.md, its looks as a CSV file, and four plots."""
     tasks, quick = two_classes(options.data), options.quick
     if not tasks:
         print("none of a9a, electricity, shuttle and MNIST is in --data: window_s3gd is left out")
@@ -214,7 +238,8 @@ def run(options: Namespace) -> None:
 
 
 def page(options: Namespace, found: Sequence[Measured], seeds: Sequence[int], iterations: int) -> None:
-    """Write the page and the looks of the tasks so far."""
+    """Write the page, the looks and the plots of the tasks so far."""
+    pictures(options.out, found)
     rows = (
         [m.task.name, name, i + 1, *row]
         for m in found
@@ -239,17 +264,22 @@ def page(options: Namespace, found: Sequence[Measured], seeds: Sequence[int], it
         "## Largest stable step",
         f"The objective's mean over the last quarter of {iterations:,} iterations of 10 records, relative to the "
         "optimum; bold: the largest step of those within 1%, which the curves have. SVRG takes a full gradient every "
-        "50 iterations, S3GD that of 100 anchors every 20, SSGD a record of each of 10 clusters.",
+        "50 iterations, S3GD that of 100 anchors every 20, SSGD a record of each of 10 clusters. The plots' titles "
+        "have the steps of SGD, SSGD, SCV, SVRG and S3GD.",
         plateau_table(found),
         "## Plateau",
         "At S3GD's step. SVRG's curve is at its own step.",
         ball_table(found),
         "## CPU milliseconds at these steps",
         race_table(found),
+        "![Training objective against CPU seconds](window_s3gd_seconds.png)",
+        "![Training objective against passes](window_s3gd_passes.png)",
+        "![Test objective against CPU seconds](window_s3gd_test.png)",
         "## The switch to SVRG",
         "`S3GD` and `SVRG` as they are by default, each with its own step, beside the papers' SVRG and S3GD above; CPU "
         "seconds to a relative distance.",
         table(head, [row[0] for row in switch_rows(found)]),
+        "![The switch](window_s3gd_switch.png)",
         "## Correlation with the exact gradient",
         "Of a mini-batch's gradient as each solver corrects it, the mean of 200 mini-batches, on S3GD's way at step 1; "
         "SVRG's and S3GD's earlier coefficients are 20 steps old.",

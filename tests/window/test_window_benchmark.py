@@ -38,6 +38,8 @@ def test_a_quick_run_of_all_fills_every_page(folder, tmp_path):
         text = (out / f"window_{name}.md").read_text()
         assert all(len(row) == len(found[0]) for found in tables(text) for row in found)
         assert (out / f"window_{name}.csv").exists()
+        for plot in [part.split(")")[0] for part in text.split("](")[1:]]:
+            assert (out / plot).exists(), plot
     assert "not measured yet" not in (out / "window.md").read_text()
 
 
@@ -86,6 +88,7 @@ def test_a_quick_run_fills_the_page_and_keeps_its_runs(tmp_path):
     assert text.count("| d = 5, (m, q) = (3, 6) |") == len(solvers(3, 6))
     assert "| 4 tasks, d = 5, (m, q) = (24, 2) | DSPDC |" in text
     assert "| Euclidean | " in text
+    assert (tmp_path / "window_matrix.png").stat().st_size > 10_000
     written = (tmp_path / "window_matrix.csv").read_bytes()
     matrix_page.run(options)
     assert (tmp_path / "window_matrix.csv").read_bytes() == written
