@@ -64,9 +64,8 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
             raise DaemonError(f"{plan.path}: evaluate needs a source that ends, this one is {what}: add {ending}")
     if any(written.kind == "kafka" for written in plan.config.sources.values()):
         raise DaemonError(f"{plan.path}: evaluate needs a source that ends, a topic of Kafka does not")
-    start = resume.restore(plan, None)
-    if plan.config.mode == "predict":
-        resume.take_trained(plan, start)
+    start = resume.begin(plan)
+    resume.load(plan, start, {})  # nothing is written
     processor = make_processor(plan, start)
     sinks = Sinks({"predictions": NullSink(), "dead_letters": NullSink()})
     with contextlib.ExitStack() as stack:
@@ -81,7 +80,7 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
             sources=plan.sources,
         )
         if (
-            start.warm is not None
+            any(one.first for one in sources_of(start, plan))
             and warm_up(OpenRun(plan, start, processor, sinks, stopped, dead_letters))[0] == "stopped"
         ):
             raise DaemonError(f"{plan.path}: stopped during the warm start: there is nothing to evaluate")

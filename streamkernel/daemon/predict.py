@@ -128,9 +128,9 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
             Problem("FILE", f"{request.file} is a directory: give a pattern such as '{request.file}/*.csv'")
         )
     plan, trained = CheckpointReader(request.model, partial(_prepare, request)).newest()
-    start = Start(RunModels({"": trained.restored}), trained=trained)
+    models = RunModels({"": trained.restored}, name=trained.name, checkpoint=trained.checkpoint)
+    start = Start(models, trained=trained)
     processor = make_processor(plan, start)
-    processor.name = trained.name
     assert plan.config.predictions is not None
     standard = make_sink(plan.config.predictions, "predictions")
     letters = DeadLetterPrinter(request.file, plan.source)

@@ -51,7 +51,7 @@ def promote(plan: Plan, name: str) -> list[str]:
 
     """
     problems = []
-    if not plan.models:
+    if not plan.published:
         why = "required by promote; a configuration with model has one, which is published"
         problems.append(Problem("models", why))
     if plan.config.mode == "predict":
@@ -72,15 +72,15 @@ def promote(plan: Plan, name: str) -> list[str]:
         stores = [
             lock_stopped(CheckpointStore(one, settings.keep, int(settings.mode, 8)), "promote", stack) for one in begun
         ]
-        newest = [_newest(store, name) for store in stores]
+        newest = [_newest(plan, store, name) for store in stores]
         return [_promote(store, found, name) for store, found in zip(stores, newest, strict=True)]
 
 
-def _newest(store: CheckpointStore, name: str) -> Checkpoint:
+def _newest(plan: Plan, store: CheckpointStore, name: str) -> Checkpoint:
     """Return the newest checkpoint of a directory, which holds the model."""
 
     def use(checkpoint: Checkpoint) -> Checkpoint:
-        check_mode(checkpoint.header, "learn")
+        check_mode(checkpoint.header, plan)
         StoredModels(open_checkpoint(checkpoint)).named(name)
         return checkpoint
 

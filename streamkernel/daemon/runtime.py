@@ -9,7 +9,6 @@ import shlex
 from streamkernel.daemon.assembly import parts
 from streamkernel.daemon.assembly.model import try_model
 from streamkernel.daemon.assembly.processor import compared, label_watch, make_processor
-from streamkernel.daemon.assembly.reload import ModelReload
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -27,7 +26,7 @@ from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
 from streamkernel.daemon.run_state.header import COMPONENTS, sources_of
 from streamkernel.daemon.run_state.schedule import CheckpointObserver
 from streamkernel.daemon.stream.ending import all_dead, verify_ending
-from streamkernel.daemon.stream.loop import Feed, Loop
+from streamkernel.daemon.stream.loop import Feed, Loop, Observer
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.warm_start import OpenRun, warm_up
 
@@ -70,14 +69,14 @@ def run(
     listener = listener or LifecycleListener()
     with contextlib.ExitStack() as stack:
         opened, feed = _open(plan, fresh, listener, stack)
-        warm = opened.start.warm
-        if warm is not None and not warm.done:
-            before = warm.counts.consumed
+        first = next((one for one in sources_of(opened.start, plan) if one.first), None)
+        if first is not None:
+            before = first.taken()
             why, view = _warm_up(opened, max_records)
             if why != "exhausted":
                 return view
             if max_records is not None:
-                max_records -= warm.counts.consumed - before
+                max_records -= first.taken() - before
         return _follow(opened, feed, listener, max_records, stack)
 
 
@@ -154,14 +153,16 @@ def _follow(
             parts.log_reading(one)
     opened.health.ready = True
     listener.reading(start.counts.consumed + 1)
-    trained = start.trained
+    observer: Observer = watch
+    for component in COMPONENTS:
+        observer = component.observe(observer, start, plan, processor, opened.observer)
     watched = label_watch(plan, compared(plan, feed, processor, start))
     loop = Loop(
         watched,
         processor,
         opened.sinks,
         start.positions,
-        watch if trained is None else ModelReload(watch, plan, start, processor, opened.exporter),
+        observer,
         checkpoints,
         markers=opened.markers,
         stopped=stopped,

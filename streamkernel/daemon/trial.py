@@ -13,13 +13,14 @@ import numpy as np
 
 from streamkernel.connectors.memory import MemorySource, NullSink
 from streamkernel.connectors.ports import Fault
-from streamkernel.daemon.assembly.processor import compared, make_processor, make_warm_processor
+from streamkernel.daemon.assembly.processor import compared, feed_of, make_processor
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import has_own_parts, is_ours
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.first_records import FirstRecords
-from streamkernel.daemon.labels.merged_sources import MergedSources
 from streamkernel.daemon.monitoring.dead_letters import explained, remedy
+from streamkernel.daemon.run_state.header import sources_of
+from streamkernel.daemon.run_state.learners import make_learner
 from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError, verify_ending
 from streamkernel.daemon.stream.learner import AdvancingLearner, Inputs, Learner
@@ -33,7 +34,6 @@ __all__ = ["try_records"]
 
 # A model that takes seconds for each record is tried with a few of them.
 _MOST_SECONDS = 5.0
-_WARM = "warm_start.source"
 
 
 def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tell: Callable[[str], None]) -> None:
@@ -57,24 +57,26 @@ def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tel
 
     """
     start = copy.deepcopy(replace(start, newer=_nothing_newer))
-    processor = make_processor(plan, start)
-    processor.learner = _quick(processor.learner)
-    challengers = processor.challengers
-    challengers.learners = {name: _quick(one) for name, one in challengers.learners.items()}
-    warm = first.get(_WARM)
-    if warm is not None and start.warm is not None:
-        warm_processor = make_warm_processor(plan, processor, start.warm)
-        feed = compared(plan, MemorySource(warm.records), processor, place=_WARM, tell=tell, empty=lambda _: warm.empty)
-        _learn(plan, feed, warm_processor, [warm], tell)
-    main, late = first.get("source"), first.get("labels.source")
+    processor = make_processor(plan, start, lambda plan, one: _quick(make_learner(plan, one)))
+
+    def compare(feed: Feed, records: FirstRecords, **place: str) -> Feed:
+        return compared(plan, feed, processor, start, tell=tell, empty=lambda _: records.empty, **place)
+
+    left = [one for one in sources_of(start, plan) if one.section in first]
+    for one in left:
+        if one.first is not None:
+            records = first[one.section]
+            feed = compare(MemorySource(records.records), records, place=one.section)
+            _learn(plan, feed, one.first(processor), [records], tell)
+    main = first.get("source")
     if main is None:
         return
-    feed = MemorySource(main.records)
-    if late is not None and start.join is not None:
-        feed = MergedSources(feed, MemorySource(late.records), start.join.label_next)
-    if warm is None or warm.whole:  # else the copy has not learned all the inputs that the model will know
-        feed = compared(plan, feed, processor, start, tell=tell, empty=lambda _: main.empty)
-    _learn(plan, feed, processor, [main] if late is None else [main, late], tell)
+    tried = {one.section: first[one.section] for one in left if one.first is None}
+    sources = {section: MemorySource(records.records) for section, records in tried.items()}
+    feed = feed_of(replace(plan, sources=sources), start)
+    if all(first[one.section].whole for one in left if one.first is not None):
+        feed = compare(feed, main)  # else the copy has not learned all the inputs that the model will know
+    _learn(plan, feed, processor, [*tried.values()], tell)
 
 
 class _Admission(AdvancingLearner):

@@ -6,7 +6,7 @@ import logging
 from contextlib import ExitStack
 from pathlib import Path
 
-from streamkernel.daemon.assembly.connectors import make_sink, target_type_of
+from streamkernel.daemon.assembly.connectors import make_sink
 from streamkernel.daemon.assembly.processor import feed_of
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -53,7 +53,7 @@ def make_exporter(plan: Plan, start: Start) -> Exporter | None:
         window,
         start.join,
         plan.source,
-        plan.labels,
+        plan.sources.get("labels.source"),
         start.trained,
         tuple(plan.config.flush_seconds),
     )
@@ -91,9 +91,7 @@ def open_sinks(
     plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack, exporter: Exporter | None = None
 ) -> Sinks:
     """Open the outputs, each at the mark it continues from; the exporter hears how late their lines are."""
-    targets = target_type_of(plan)
-    several = bool(plan.models)
-    made = {key: make_sink(one, key, targets, plan.config.mode, several) for key, one in plan.config.outputs.items()}
+    made = {key: make_sink(one, key, plan) for key, one in plan.config.outputs.items()}
     sinks = Sinks(
         made,
         max_waiting_bytes=plan.config.limits.max_waiting_bytes,

@@ -14,6 +14,7 @@ from streamkernel.daemon.assembly.tasks import model_conflicts
 from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.components.catalogue import feature_problems
 from streamkernel.daemon.components.predict_mode import with_mode_defaults
+from streamkernel.daemon.components.several_models import published_of
 from streamkernel.daemon.components.topics import with_transactional_ids
 from streamkernel.daemon.components.warm_start import problems_of_warm_source
 from streamkernel.daemon.config.document import Document, read
@@ -55,23 +56,21 @@ def plan_of(path: Path, document: Document) -> Plan:
         sources, connector_problems = _connectors(config)
         problems = _first_for_each_key([*problems, *connector_problems])
     if models and config is not None:
-        model = models[config.publish if config.publish in models else next(iter(models))]
-        problems += model_conflicts(config, models, model)
+        published = published_of(config)
+        problems += model_conflicts(config, models, models[published])
         if not problems:
-            task = task_of(model)
+            task = task_of(models[published])
             report = config.metrics.report if config.metrics is not None else None
             return Plan(
                 path=path,
                 config=config,
                 raw=document.raw,
-                source=sources["source"],
-                model=model,
+                sources=sources,
+                models=models,
+                published=published,
                 task=task,
                 report=tuple(report or REPORTS[task]),
                 redact=document.redact,
-                labels=sources.get("labels.source"),
-                warm=sources.get("warm_start.source"),
-                models={} if config.models is None else models,
             )
     raise ConfigError(*map(document.as_written, problems))
 
@@ -82,7 +81,7 @@ def _connectors(config: Config) -> tuple[dict[str, Source], list[Problem]]:
     problems: list[Problem] = []
     for key, source in config.sources.items():
         try:
-            sources[key] = make_source(source, config.limits, key, config.checkpoint, config.mode)
+            sources[key] = make_source(source, config, key, config.checkpoint)
             if key == "source":
                 let_pass(sources[key], config)
         except ConfigError as error:

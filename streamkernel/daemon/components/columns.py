@@ -10,6 +10,7 @@ from streamkernel.connectors.class_columns import class_columns
 from streamkernel.connectors.target_columns import SpreadTargets, names_of
 from streamkernel.daemon.base.line_names import line_names
 from streamkernel.daemon.components.declaration import Component
+from streamkernel.daemon.components.late_labels import label_source
 from streamkernel.daemon.config.outputs import (
     ClassColumnsConfig,
     KafkaPredictionsConfig,
@@ -54,8 +55,7 @@ def _of_classes(config: Config) -> Iterator[Problem]:
     output = config.predictions
     assert isinstance(output, ClassColumnsConfig)
     columns = class_columns(output.classes)[:-1]
-    targets = config.source if config.labels is None else config.labels.source
-    wanted = _TYPES.get(getattr(targets, "target_type", ""))
+    wanted = _TYPES.get(getattr(label_source(config), "target_type", ""))
     for index, (label, column) in enumerate(zip(output.classes, columns, strict=True)):
         key = f"predictions.classes[{index}]"
         if column in columns[:index]:

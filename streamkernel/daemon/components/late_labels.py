@@ -6,10 +6,20 @@ from collections.abc import Iterator
 
 from streamkernel.daemon.components.declaration import Component
 from streamkernel.daemon.config.problems import Problem, shown
-from streamkernel.daemon.config.schema import Config, KafkaSourceConfig
+from streamkernel.daemon.config.schema import Config, KafkaSourceConfig, SourceConfig
 from streamkernel.daemon.config.sources import is_list
 
-__all__ = ["LATE_LABELS"]
+__all__ = ["LATE_LABELS", "join_key", "label_source"]
+
+
+def join_key(config: Config) -> str | None:
+    """Return the field that joins records and late labels; None where labels come with their records."""
+    return None if config.labels is None else config.labels.key
+
+
+def label_source(config: Config) -> SourceConfig:
+    """Return the section of the source that brings the labels."""
+    return config.source if config.labels is None else config.labels.source
 
 
 def _problems(config: Config) -> Iterator[Problem]:

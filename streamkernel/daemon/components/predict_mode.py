@@ -11,7 +11,25 @@ from streamkernel.daemon.config.outputs import FileSinkConfig
 from streamkernel.daemon.config.problems import Problem
 from streamkernel.daemon.config.schema import Config
 
-__all__ = ["INITIAL_MODEL", "PREDICT_MODE", "RELOAD", "SERVE_FROM", "with_mode_defaults"]
+__all__ = [
+    "INITIAL_MODEL",
+    "PREDICT_MODE",
+    "RELOAD",
+    "SERVE_FROM",
+    "names_checkpoints",
+    "needs_target",
+    "with_mode_defaults",
+]
+
+
+def needs_target(config: Config, section: str) -> bool:
+    """Return whether a source must have the column of its target: records that are only predicted need none."""
+    return config.mode == "learn" or section != "source"
+
+
+def names_checkpoints(config: Config) -> bool:
+    """Return whether lines name the checkpoint of the model that predicted: a model that learns has none."""
+    return config.mode == "predict"
 
 
 def with_mode_defaults(config: Config) -> Config:

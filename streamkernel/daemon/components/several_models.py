@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from streamkernel.connectors.names import hint
 from streamkernel.daemon.components.declaration import Component
@@ -10,7 +11,23 @@ from streamkernel.daemon.config.outputs import PassingColumnsConfig
 from streamkernel.daemon.config.problems import Problem, shown
 from streamkernel.daemon.config.schema import Config
 
-__all__ = ["ALL_MODELS", "PUBLISH", "SEVERAL_MODELS"]
+__all__ = ["ALL_MODELS", "PUBLISH", "SEVERAL_MODELS", "model_columns", "pipelines_of", "published_of"]
+
+
+def pipelines_of(config: Config) -> dict[str, list[Any]]:
+    """Return the steps of each model by its name, which is empty where there is one without."""
+    return {"": config.model or []} if config.models is None else dict(config.models)
+
+
+def published_of(config: Config) -> str:
+    """Return the name of the model to publish: by default the first; empty where there is one without a name."""
+    models = pipelines_of(config)
+    return config.publish if config.publish in models else next(iter(models))
+
+
+def model_columns(config: Config) -> list[str]:
+    """Return the columns that lines of several models have: the name of the published one, and what others predict."""
+    return [] if config.models is None else ["model", *(["models"] if _writes_all(config) else [])]
 
 
 def _problems(config: Config) -> Iterator[Problem]:

@@ -8,20 +8,27 @@ from typing import Any
 
 from streamkernel.connectors.target_columns import names_of
 from streamkernel.daemon.components.declaration import Component
+from streamkernel.daemon.components.late_labels import join_key
 from streamkernel.daemon.config.inputs import input_problems
 from streamkernel.daemon.config.problems import Problem
 from streamkernel.daemon.config.schema import Config
 from streamkernel.daemon.config.sources import is_list, is_several, paths_of
 
-__all__ = ["SEVERAL_TARGETS", "SOURCES"]
+__all__ = ["SEVERAL_TARGETS", "SOURCES", "own_target"]
+
+
+def own_target(config: Config, section: str) -> Any:
+    """Return the targets that the records of a source must bring; None where labels come late or nothing is learned."""
+    unlabeled = section == "source" and (config.labels is not None or config.mode == "predict")
+    return None if unlabeled else getattr(config.sources[section], "target", None)
 
 
 def _problems(config: Config) -> Iterator[Problem]:
     for key, source in config.sources.items():
         yield from _of_files(key, source)
         if (columns := getattr(source, "inputs", None)) is not None:
-            join_key = None if config.labels is None or key == "warm_start.source" else config.labels.key
-            yield from input_problems(f"{key}.inputs", columns, names_of(getattr(source, "target", None)), join_key)
+            joined_by = None if key == "warm_start.source" else join_key(config)
+            yield from input_problems(f"{key}.inputs", columns, names_of(getattr(source, "target", None)), joined_by)
 
 
 def _of_files(key: str, section: Any) -> Iterator[Problem]:

@@ -117,7 +117,7 @@ def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None 
             return empty_inputs(sources["records"].source, record)  # that of the plan is not open
 
         loop = Loop(
-            compared(plan, feed, processor, place=str(path), empty=empty),
+            compared(plan, feed, processor, start, place=str(path), empty=empty),
             processor,
             sinks,
             start.positions,

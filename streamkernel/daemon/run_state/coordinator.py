@@ -289,8 +289,8 @@ class CheckpointCoordinator(Checkpoints):
 
     def describe(self) -> str:
         """Return a phrase on the last checkpoint, and in mode predict on the one that the model is from."""
-        trained = self.start.trained
-        return self._last() + ("" if trained is None else f"; predicting with {trained.describe()}")
+        models = self.start.models
+        return self._last() + ("" if models.checkpoint is None else f"; predicting with {models.origin}")
 
     def _last(self) -> str:
         if self.schedule is None:

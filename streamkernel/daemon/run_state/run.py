@@ -14,13 +14,13 @@ from pydantic import Field
 
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.run_state.component import Count, Saved, Snapshot, StateComponent, StateSection
+from streamkernel.daemon.run_state.component import Saved, Snapshot, StateComponent, StateSection
 from streamkernel.daemon.stream.processor import Processor
 
 if TYPE_CHECKING:
     from streamkernel.daemon.run_state.start import Start
 
-__all__ = ["PredictedWithState", "RunState", "check_mode", "check_versions", "run_section"]
+__all__ = ["RunState", "check_mode", "check_versions", "run_section"]
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ def run_section(mode: str = "learn") -> dict[str, Any]:
     return {"written": time.time(), "mode": mode, "versions": versions}
 
 
-def check_mode(header: Mapping[str, Any], mode: str) -> None:
+def check_mode(header: Mapping[str, Any], plan: Plan) -> None:
     """Refuse the checkpoint of a run in the other mode, which kept other things.
 
     Raises
@@ -70,7 +70,7 @@ def check_mode(header: Mapping[str, Any], mode: str) -> None:
         Saying which directory to name where.
 
     """
-    before = header["run"]["mode"]
+    before, mode = header["run"]["mode"], plan.config.mode
     if mode == "predict" and before == "learn":
         raise UnfitError(
             "checkpoint.directory belongs to a run that learns: name it in serve_from, and give this run its own "
@@ -107,19 +107,3 @@ def check_versions(header: Mapping[str, Any], otherwise: str = "start over with 
             )
         if before.split(".")[1:2] != now.split(".")[1:2]:
             _log.warning("the checkpoint was written with %s %s, this is %s %s", name, before, name, now)
-
-
-class _PredictedWithSection(StateSection):
-    checkpoint: Count
-    records: Count
-
-
-class PredictedWithState(StateComponent):
-    """Of a run in mode predict, which checkpoint of another directory gave its model."""
-
-    name = "predicted_with"
-    section = _PredictedWithSection
-
-    def snapshot(self, start: Start, plan: Plan, processor: Processor) -> Snapshot | None:  # noqa: ARG002
-        trained = start.trained
-        return None if trained is None else Snapshot({"checkpoint": trained.checkpoint, "records": trained.records})

@@ -15,11 +15,12 @@ __all__ = ["RestoredModel", "RunModels", "new_models"]
 
 @dataclass(frozen=True)
 class RestoredModel:
-    """A model and, of a River model, its input names and target moments, as a learner keeps them."""
+    """A model and, of a River model, its input names and target moments, as a learner keeps them; whether it learns."""
 
     model: Model
     inputs: str = ""
     target_moments: Moments = field(default_factory=Moments)
+    learns: bool = True
 
 
 @dataclass
@@ -29,13 +30,19 @@ class RunModels:
     Attributes
     ----------
     models
-        Those that are not disabled, by their names; one model has an empty name.
+        Those that are not disabled, by their names; one model has an empty name. None before a trained one is loaded.
     published
         The name of the published one.
     statuses
         What is known of each of several, by its name, in the order of the configuration; empty where there is one.
     promotions
         What was published since the first start: the records that were consumed, the model before and the one since.
+    name
+        The name of the published one in lines; empty where the configuration has no names.
+    checkpoint
+        The number of the checkpoint that a trained model is from, which lines name; None where it learns.
+    origin
+        Where the published one is from, as a phrase.
 
     """
 
@@ -43,6 +50,9 @@ class RunModels:
     published: str = ""
     statuses: dict[str, ModelStatus] = field(default_factory=dict)
     promotions: list[list[Any]] = field(default_factory=list)
+    name: str = ""
+    checkpoint: int | None = None
+    origin: str = "new"
 
     @property
     def main(self) -> RestoredModel:
@@ -52,7 +62,6 @@ class RunModels:
 
 def new_models(plan: Plan) -> RunModels:
     """Return the models of a configuration before their first record."""
-    if not plan.models or plan.config.mode == "predict":
-        return RunModels({"": RestoredModel(plan.model)})
     models = {name: RestoredModel(model) for name, model in plan.models.items()}
-    return RunModels(models, plan.published, {name: ModelStatus() for name in models})
+    statuses = {name: ModelStatus() for name in models if name}
+    return RunModels(models, plan.published, statuses, name=plan.published)

@@ -150,7 +150,8 @@ class StoredModels:
 
         """
         kept = self.models if self.published else {plan.published: self.models[""]}
-        restored = RunModels({}, self.published or plan.published, promotions=list(self.section.get("promotions", [])))
+        published, promotions = self.published or plan.published, list(self.section.get("promotions", []))
+        restored = RunModels({}, published, promotions=promotions, name=published)
         differences, ways = self._of_published(plan)
         for name, model in plan.models.items():
             one = kept.get(name)

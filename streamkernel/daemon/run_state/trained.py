@@ -18,11 +18,11 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.run_state.header import open_checkpoint
 from streamkernel.daemon.run_state.outputs import is_marked
 from streamkernel.daemon.run_state.run import check_versions
-from streamkernel.daemon.run_state.run_models import RestoredModel
+from streamkernel.daemon.run_state.run_models import RestoredModel, RunModels
 from streamkernel.daemon.run_state.stored_models import StoredModels
 from streamkernel.daemon.stream.known_inputs import KnownInputs
 
-__all__ = ["TrainedModel", "load_trained", "trained_models"]
+__all__ = ["TrainedModel", "initial_model", "load_trained", "trained_models"]
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,13 @@ class TrainedModel:
 
     @property
     def restored(self) -> RestoredModel:
-        """The model as a learner takes it."""
-        return RestoredModel(self.model, self.inputs, self.target_moments)
+        """The model as a learner takes it that only predicts."""
+        return RestoredModel(self.model, self.inputs, self.target_moments, learns=False)
+
+    def models(self, plan: Plan) -> RunModels:
+        """Return the models of a run that predicts with it: itself, by its name where the configuration has names."""
+        name = (self.name or plan.published) if plan.published else ""
+        return RunModels({"": self.restored}, name=name, checkpoint=self.checkpoint, origin=self.describe())
 
     def describe(self) -> str:
         """Return a phrase that names it, such as ``"checkpoint 42, 12,000 records learned"``."""
@@ -131,18 +136,21 @@ def load_trained(
     )
 
 
+def initial_model(plan: Plan, path: str) -> TrainedModel:
+    """Return the newest trained model at a path; it begins as the published one, whatever it was called."""
+    return CheckpointReader(Path(path), lambda one: load_trained(one, plan.model, plan.config.imports)).newest()
+
+
 def trained_models(plan: Plan, path: str) -> CheckpointReader[TrainedModel]:
     """Return the reader of the trained models at a path, which have the classes and arguments of a configuration."""
     return CheckpointReader(Path(path), partial(_load_for, plan))
 
 
 def _load_for(plan: Plan, checkpoint: Checkpoint) -> TrainedModel:
-    if plan.config.mode == "learn":  # it begins as the published one, whatever it was called
-        return load_trained(checkpoint, plan.model, plan.config.imports)
     name = plan.config.publish or ""
     published = open_checkpoint(checkpoint).header["models"]["published"]
     model = plan.models.get(name or published, plan.model)
-    if plan.models and published and (name or published) not in plan.models:
+    if plan.published and published and (name or published) not in plan.models:
         raise UnfitError(
             f"{published} is published there, and not under models: list it. In mode predict, publish may name "
             "another model"

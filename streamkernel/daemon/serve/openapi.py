@@ -37,7 +37,7 @@ def openapi(service: ServicePlan) -> dict[str, Any]:
     plan, key = service.plan, service.records.key
     kept = service.has_late_labels and service.records.journal is not None
     there = {
-        "model": bool(plan.models),
+        "model": bool(plan.published),
         "probabilities": plan.task == "classification",
         "std": plan.task == "regression",
         "status": kept,

@@ -10,6 +10,7 @@ from streamkernel.connectors.ports import Fault, Position, Record, Source
 from streamkernel.daemon.assembly.connectors import make_source
 from streamkernel.daemon.assembly.plan import plan_of
 from streamkernel.daemon.components.group_mode import group_of, partition_document
+from streamkernel.daemon.components.late_labels import join_key, label_source
 from streamkernel.daemon.components.predict_mode import with_mode_defaults
 from streamkernel.daemon.config.document import document_of
 from streamkernel.daemon.config.plan import Plan
@@ -138,9 +139,9 @@ def service_plan(plan: Plan, partition: int | None = None) -> ServicePlan:
         raise ConfigError(
             Problem("source.target", "serve predicts one target: name one column, or use run for several")
         )
-    key = None if config.labels is None else config.labels.key
+    key = join_key(config)
     records = _role("source", config.source, plan, key)
-    labels = records if config.labels is None else _role("labels.source", config.labels.source, plan, key)
+    labels = records if key is None else _role("labels.source", label_source(config), plan, key)
     seconds = 1.0 if plan.config.checkpoint is None else plan.config.checkpoint.every_seconds
     if labels.journal is not None and labels.target is None:
         raise ConfigError(Problem(f"{labels.section}.target", "required, it names the field that holds the label"))
@@ -174,4 +175,4 @@ def _role(section: str, written: SourceConfig, plan: Plan, key: str | None) -> R
         name: getattr(written, name) for name in ("target", "target_type", "inputs") if hasattr(written, name)
     }
     settings = JsonlSourceConfig(kind="jsonl", path="-", **known)
-    return Role(section, written, make_source(settings, plan.config.limits, section), key)
+    return Role(section, written, make_source(settings, plan.config, section), key)
