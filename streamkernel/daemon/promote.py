@@ -8,9 +8,10 @@ from pathlib import Path
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
+from streamkernel.daemon.components.commands import PROMOTE
 from streamkernel.daemon.components.group_mode import group_of, partition_directories
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.problems import ConfigError, Problem
+from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.run_state.header import open_checkpoint
 from streamkernel.daemon.run_state.run import check_mode
 from streamkernel.daemon.run_state.stopped import lock_stopped, newest_of
@@ -50,18 +51,9 @@ def promote(plan: Plan, name: str) -> list[str]:
         Where the new checkpoint cannot be written.
 
     """
-    problems = []
-    if not plan.published:
-        why = "required by promote; a configuration with model has one, which is published"
-        problems.append(Problem("models", why))
-    if plan.config.mode == "predict":
-        problems.append(Problem("mode", "must be learn for promote: in mode predict, publish names the model"))
-    if plan.config.checkpoint is None:
-        why = "required by promote, which writes the published name into the newest checkpoint"
-        problems.append(Problem("checkpoint", why))
-    if problems or plan.config.checkpoint is None:
-        raise ConfigError(*problems)
     settings = plan.config.checkpoint
+    if (problems := PROMOTE.problems(plan.config)) or settings is None:
+        raise ConfigError(*problems)
     directory = Path(settings.directory)
     inner = partition_directories(directory).values() if group_of(plan.config) is not None else [directory]
     begun = [one for one in inner if checkpoint_files(one)]

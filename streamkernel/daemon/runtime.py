@@ -13,6 +13,7 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.components.caveats import caveats, label_advice
+from streamkernel.daemon.components.commands import REPLAY
 from streamkernel.daemon.config.document import STANDARD_INPUT
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.fresh import set_aside, verify_fresh
@@ -215,7 +216,7 @@ def _run_to_the_end(loop: Loop, checkpoints: CheckpointCoordinator, health: Heal
 def _way_back(plan: Plan) -> str:
     """Return how dead letters that are kept come back; nothing where they do not."""
     path = getattr(plan.config.dead_letters, "path", "-")
-    if path == "-" or plan.config.checkpoint is None or plan.config.mode == "predict":
+    if path == "-" or REPLAY.problems(plan.config):
         return ""
     config = "CONFIG" if str(plan.path) == STANDARD_INPUT else shlex.quote(str(plan.path))
     command = f"streamkernel replay {shlex.quote(str(path))} {config}"
@@ -234,7 +235,7 @@ def _take_store(
     """Lock the checkpoint directory, and set aside what is in it where the run starts over."""
     store = parts.make_store(plan)
     if store is None:
-        if fresh and plan.config.mode == "predict":
+        if fresh:
             _log.info("--fresh has no effect: this run stores nothing and starts at the first record")
         return None
     listener.take(store, stopped)

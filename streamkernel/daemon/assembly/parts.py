@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from streamkernel.daemon.assembly.connectors import make_sink
 from streamkernel.daemon.assembly.processor import feed_of
@@ -15,7 +16,7 @@ from streamkernel.daemon.http.server import Server, short_turns
 from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.status import StatusBoard
 from streamkernel.daemon.run_state.component import OpenSource
-from streamkernel.daemon.run_state.header import sources_of
+from streamkernel.daemon.run_state.header import COMPONENTS, sources_of
 from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.in_flight import InFlightMarker, InFlightMarkers
 from streamkernel.daemon.stream.loop import Feed
@@ -46,17 +47,10 @@ def make_exporter(plan: Plan, start: Start) -> Exporter | None:
     """Return the exporter of the metrics; None where none are served."""
     if plan.config.metrics is None:
         return None
-    window = plan.config.metrics.window
-    return Exporter(
-        start.models.main.model,
-        plan.report,
-        window,
-        start.join,
-        plan.source,
-        plan.sources.get("labels.source"),
-        start.trained,
-        tuple(plan.config.flush_seconds),
-    )
+    parts: dict[str, Any] = {"source": plan.source, "outputs": tuple(plan.config.flush_seconds)}
+    for component in COMPONENTS:
+        parts |= component.exported(start, plan)
+    return Exporter(start.models.main.model, plan.report, plan.config.metrics.window, **parts)
 
 
 def make_board(plan: Plan, exporter: Exporter | None, health: Health) -> StatusBoard | None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from streamkernel.connectors.ports import Source, SourceError
 from streamkernel.daemon.assembly.connectors import let_pass, make_sink, make_source
 from streamkernel.daemon.assembly.model import build_model
-from streamkernel.daemon.assembly.tasks import model_conflicts
-from streamkernel.daemon.base.model import Model, task_of
-from streamkernel.daemon.components.catalogue import feature_problems
+from streamkernel.daemon.base.model import Model, Task, task_of
+from streamkernel.daemon.components.catalogue import feature_problems, model_problems
 from streamkernel.daemon.components.predict_mode import with_mode_defaults
 from streamkernel.daemon.components.several_models import published_of
 from streamkernel.daemon.components.topics import with_transactional_ids
@@ -22,7 +21,7 @@ from streamkernel.daemon.config.files import file_problems
 from streamkernel.daemon.config.overrides import Override
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
-from streamkernel.daemon.config.schema import Config
+from streamkernel.daemon.config.schema import Config, ReportName
 from streamkernel.daemon.config.validate import validate
 from streamkernel.daemon.stream.quality import REPORTS
 
@@ -50,17 +49,17 @@ def plan_of(path: Path, document: Document) -> Plan:
         config = with_transactional_ids(with_mode_defaults(config))
         problems += [*feature_problems(config), *file_problems(config, path)]
     problems = [*document.problems, *problems]
-    models, model_problems = _models(document, problems)
-    problems = _first_for_each_key([*problems, *model_problems])
+    models, wrong = _models(document, problems)
+    problems = _first_for_each_key([*problems, *wrong])
     if config is not None:
         sources, connector_problems = _connectors(config)
         problems = _first_for_each_key([*problems, *connector_problems])
     if models and config is not None:
         published = published_of(config)
-        problems += model_conflicts(config, models, models[published])
+        task = task_of(models[published])
+        report = config.metrics.report if config.metrics is not None else None
+        problems += [*model_problems(config, models, published), *_of_report(report or (), task)]
         if not problems:
-            task = task_of(models[published])
-            report = config.metrics.report if config.metrics is not None else None
             return Plan(
                 path=path,
                 config=config,
@@ -118,6 +117,13 @@ def _models(document: Document, problems: Sequence[Problem]) -> tuple[dict[str, 
         except ConfigError as error:
             wrong += error.problems
     return ({}, wrong) if wrong else (built, [])
+
+
+def _of_report(report: Sequence[ReportName], task: Task) -> Iterator[Problem]:
+    fitting = f"use {', '.join(REPORTS[task])}" if REPORTS[task] else "for which there are none"
+    for index, metric in enumerate(report):
+        if metric not in REPORTS[task]:
+            yield Problem(f"metrics.report[{index}]", f"{metric} does not fit a model for {task}, {fitting}")
 
 
 def _first_for_each_key(problems: Sequence[Problem]) -> list[Problem]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.components.columns import COLUMNS
 from streamkernel.daemon.components.declaration import conflicts
 from streamkernel.daemon.components.group_mode import GROUP_MODE, GROUP_OPTIONS
@@ -15,7 +18,7 @@ from streamkernel.daemon.components.warm_start import WARM_START
 from streamkernel.daemon.config.problems import Problem
 from streamkernel.daemon.config.schema import Config
 
-__all__ = ["feature_problems"]
+__all__ = ["feature_problems", "model_problems"]
 
 _COMPONENTS = (
     *(CHECKPOINT, LOGGED_ORDER, SOURCES, LATE_LABELS, WARM_START),
@@ -28,3 +31,9 @@ _COMPONENTS = (
 def feature_problems(config: Config) -> list[Problem]:
     """Return a problem for each setting that another one rules out, of a configuration valid in each section."""
     return list(conflicts(config, _COMPONENTS))
+
+
+def model_problems(config: Config, models: Mapping[str, Model], published: str) -> list[Problem]:
+    """Return a problem for each setting that does not fit the models, of which one is published."""
+    active = (component for component in _COMPONENTS if component.active(config))
+    return [problem for component in active for problem in component.model_problems(config, models, published)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.components.declaration import Component
 from streamkernel.daemon.config.problems import Problem, shown
 from streamkernel.daemon.config.schema import Config, KafkaSourceConfig, SourceConfig
@@ -39,6 +40,11 @@ def _problems(config: Config) -> Iterator[Problem]:
         yield Problem("labels.source.group", "not for labels: the reader of the records also reads their labels")
 
 
+def _of_models(config: Config, models: Mapping[str, Model], published: str) -> Iterator[Problem]:  # noqa: ARG001
+    if task_of(models[published]) == "novelty":
+        yield Problem("labels", "not for a novelty detector, which learns each record without a label: leave it out")
+
+
 LATE_LABELS = Component(
     "late_labels",
     lambda config: [] if config.labels is None else ["labels"],
@@ -47,4 +53,5 @@ LATE_LABELS = Component(
         "several_targets": "not with several targets in source.target: leave one of the two out",
     },
     problems=_problems,
+    model_problems=_of_models,
 )

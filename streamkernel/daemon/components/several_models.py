@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamkernel.connectors.names import hint
+from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.components.declaration import Component
 from streamkernel.daemon.config.outputs import PassingColumnsConfig
 from streamkernel.daemon.config.problems import Problem, shown
@@ -39,6 +40,14 @@ def _problems(config: Config) -> Iterator[Problem]:
         yield Problem("publish", f"must be one of {known}, got {shown(name)}{hint(name, config.models)}")
 
 
+def _of_models(config: Config, models: Mapping[str, Model], published: str) -> Iterator[Problem]:  # noqa: ARG001
+    task = task_of(models[published])
+    for name, model in models.items():
+        if (other := task_of(model)) != task:
+            why = f"is for {other}, and the published one for {task}: all learn the same target"
+            yield Problem(f"models.{name}", why)
+
+
 def _writes_all(config: Config) -> list[str]:
     output = config.predictions
     return ["predictions.models"] if isinstance(output, PassingColumnsConfig) and output.models == "all" else []
@@ -49,6 +58,7 @@ SEVERAL_MODELS = Component(
     lambda config: [] if config.models is None else ["models"],
     provides=("named_models",),
     problems=_problems,
+    model_problems=_of_models,
 )
 PUBLISH = Component(
     "publish",

@@ -17,10 +17,11 @@ from streamkernel.daemon.assembly.processor import compared, make_processor
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.components.commands import REPLAY
 from streamkernel.daemon.components.group_mode import group_of, partition_document
 from streamkernel.daemon.config.document import document_of
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.problems import ConfigError, Problem
+from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import KafkaSinkConfig
 from streamkernel.daemon.replay.accounting import ReplayAccounting
 from streamkernel.daemon.replay.feed import ReplayFeed
@@ -63,7 +64,8 @@ def replay(plan: Plan, path: Path) -> ReplayReport:
         When something fails, or the letters are not of this checkpoint; the message is one sentence.
 
     """
-    _check_configuration(plan)
+    if problems := REPLAY.problems(plan.config):
+        raise ConfigError(*problems)
     _check_file(plan, path)
     report = ReplayReport(path)
     if group_of(plan.config) is None:
@@ -153,18 +155,6 @@ class _ReplayCheckpoints(Checkpoints):
         if self._accounting.changed and self._coordinator.schedule is not None:
             self._coordinator.schedule.moved()
             self._coordinator.finish()
-
-
-def _check_configuration(plan: Plan) -> None:
-    problems = []
-    if plan.config.checkpoint is None:
-        why = "required by replay, which learns into the newest checkpoint of its directory"
-        problems.append(Problem("checkpoint", why))
-    if plan.config.mode == "predict":
-        why = "must be learn for replay: in mode predict, read the fixed records as a source"
-        problems.append(Problem("mode", why))
-    if problems:
-        raise ConfigError(*problems)
 
 
 def _check_file(plan: Plan, path: Path) -> None:

@@ -222,6 +222,10 @@ class StateComponent:
         """Return the observer of the loop, around the one that is given."""
         return observer
 
+    def exported(self, start: Start, plan: Plan) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return what the exporter takes its metrics from, by the names of its arguments."""
+        return {}
+
     def check(self, plan: Plan, starts: Sequence[Start]) -> str | None:  # noqa: ARG002
         """Return a line for `check`, given where the run would begin, in a group where each partition would."""
         return None

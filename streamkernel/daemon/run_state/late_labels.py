@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from streamkernel.daemon.base.events import LabelRecord
@@ -92,6 +92,9 @@ class LateLabelsState(StateComponent):
     def excluded(self, start: Start) -> Iterator[str]:
         if start.join is not None:
             yield start.join.key
+
+    def exported(self, start: Start, plan: Plan) -> Mapping[str, Any]:
+        return {"late": start.join, "labels": plan.sources.get("labels.source")}
 
     def restore(self, saved: Saved, start: Start, plan: Plan) -> None:
         self.begin(start, plan)

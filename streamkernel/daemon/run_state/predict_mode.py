@@ -67,7 +67,7 @@ class PredictModeState(StateComponent):
         """Load the newest trained model, and refuse outputs of the run that learned it."""
         if plan.config.mode != "predict":
             return
-        reader = _trained_models(plan, plan.config.serve_from or "")
+        reader = _trained_models(plan)
         start.trained, start.newer = reader.newest(), reader.newer
         start.models = start.trained.models(plan)
         _log.info("predicting with %s, %s", reader.path, start.trained.describe())
@@ -86,6 +86,9 @@ class PredictModeState(StateComponent):
     ) -> Observer:
         return observer if start.trained is None else ModelReload(observer, plan, start, processor, notes)
 
+    def exported(self, start: Start, plan: Plan) -> Mapping[str, Any]:  # noqa: ARG002
+        return {"trained": start.trained}
+
     def check(self, plan: Plan, starts: Sequence[Start]) -> str | None:
         """Read the trained model of mode predict; in a group, the one of each partition."""
         if plan.config.mode != "predict":
@@ -101,7 +104,7 @@ class PredictModeState(StateComponent):
         return f"model: {', '.join(found) or f'{path}, none yet'}"
 
 
-def _trained_models(plan: Plan, path: str) -> CheckpointReader[TrainedModel]:
+def _trained_models(plan: Plan, path: str | None = None) -> CheckpointReader[TrainedModel]:
     # A trained model is read from a checkpoint with the sections of all components, this one included.
     from streamkernel.daemon.run_state.trained import trained_models
 

@@ -141,9 +141,9 @@ def initial_model(plan: Plan, path: str) -> TrainedModel:
     return CheckpointReader(Path(path), lambda one: load_trained(one, plan.model, plan.config.imports)).newest()
 
 
-def trained_models(plan: Plan, path: str) -> CheckpointReader[TrainedModel]:
-    """Return the reader of the trained models at a path, which have the classes and arguments of a configuration."""
-    return CheckpointReader(Path(path), partial(_load_for, plan))
+def trained_models(plan: Plan, path: str | None = None) -> CheckpointReader[TrainedModel]:
+    """Return the reader of the trained models of mode predict, by default from where the configuration says."""
+    return CheckpointReader(Path(path or plan.config.serve_from or ""), partial(_load_for, plan))
 
 
 def _load_for(plan: Plan, checkpoint: Checkpoint) -> TrainedModel:

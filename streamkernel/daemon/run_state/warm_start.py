@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from streamkernel.connectors.ports import Position
 from streamkernel.daemon.base.counts import RecordCounts
-from streamkernel.daemon.base.window_refit import window_refit_of
 from streamkernel.daemon.components.late_labels import join_key
+from streamkernel.daemon.components.warm_start import refits
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.run_state.component import (
     SOURCE_KEYS,
@@ -92,10 +92,7 @@ class WarmStartState(StateComponent):
         source = plan.sources.get("warm_start.source")
         if source is not None and warm is not None and not warm.done:
             make = partial(_make_processor, plan, warm)
-            settings = plan.config.warm_start
-            refits = settings is not None and settings.refit is not False
-            refits = refits and any(map(window_refit_of, plan.models.values()))
-            then = "the model is refitted after it" if refits else ""
+            then = "the model is refitted after it" if refits(plan.config, plan.models) else ""
             yield OpenSource(
                 "warm_start.source", source, warm.positions, lambda: warm.counts.consumed, first=make, then=then
             )

@@ -11,7 +11,7 @@ from streamkernel.daemon.assembly.connectors import make_source
 from streamkernel.daemon.assembly.plan import plan_of
 from streamkernel.daemon.components.group_mode import group_of, partition_document
 from streamkernel.daemon.components.late_labels import join_key, label_source
-from streamkernel.daemon.components.predict_mode import with_mode_defaults
+from streamkernel.daemon.components.predict_mode import with_served_model
 from streamkernel.daemon.config.document import document_of
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
@@ -126,15 +126,7 @@ def service_plan(plan: Plan, partition: int | None = None) -> ServicePlan:
 
     """
     plan = _of_partition(plan, partition)
-    config = plan.config
-    if config.mode == "learn":
-        if config.checkpoint is None:
-            raise ConfigError(
-                Problem("checkpoint", "required, serve reads the model of the run that learns from its directory")
-            )
-        # Of several models, the one that the checkpoint says is published, also after a promotion.
-        alone: dict[str, Any] = {"mode": "predict", "initial_model": None, "publish": None}
-        config = with_mode_defaults(config.model_copy(update=alone))
+    config = with_served_model(plan.config)
     if is_list(config.source):
         raise ConfigError(
             Problem("source.target", "serve predicts one target: name one column, or use run for several")
