@@ -32,9 +32,8 @@ from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.schema import CsvSourceConfig, JsonlSourceConfig
 from streamkernel.daemon.monitoring.dead_letters import DeadLetterPrinter
 from streamkernel.daemon.run_state.header import open_checkpoint
-from streamkernel.daemon.run_state.run_models import RunModels
+from streamkernel.daemon.run_state.run_models import RunModels, StoredModels
 from streamkernel.daemon.run_state.start import Start
-from streamkernel.daemon.run_state.stored_models import StoredModels
 from streamkernel.daemon.run_state.trained import TrainedModel, load_trained
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError
 from streamkernel.daemon.stream.loop import Checkpoints, Loop, Observer

@@ -13,9 +13,9 @@ from streamkernel.daemon.components.group_mode import group_of, partition_direct
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.run_state.header import open_checkpoint
+from streamkernel.daemon.run_state.resume import lock_stopped, newest_of
 from streamkernel.daemon.run_state.run import check_mode
-from streamkernel.daemon.run_state.stopped import lock_stopped, newest_of
-from streamkernel.daemon.run_state.stored_models import StoredModels
+from streamkernel.daemon.run_state.run_models import StoredModels
 
 __all__ = ["promote"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import shlex
+from collections.abc import Callable, Mapping
 
 from streamkernel.daemon.assembly import parts
 from streamkernel.daemon.assembly.model import try_model
@@ -17,9 +18,9 @@ from streamkernel.daemon.components.commands import REPLAY
 from streamkernel.daemon.config.document import STANDARD_INPUT
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.fresh import set_aside, verify_fresh
-from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.dead_letters import DeadLetterLog
 from streamkernel.daemon.monitoring.progress import show_progress
+from streamkernel.daemon.monitoring.status import StatusBoard
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.run_state import resume
@@ -31,11 +32,48 @@ from streamkernel.daemon.stream.loop import Feed, Loop, Observer
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.warm_start import OpenRun, warm_up
 
-__all__ = ["run"]
+__all__ = ["LifecycleListener", "run"]
 
 _log = logging.getLogger(__name__)
 
 _ENDS = {"exhausted": "the source is exhausted", "enough": "--max-records is reached"}
+
+
+class LifecycleListener:
+    """A listener to the lifecycle of a run; this one belongs to a daemon outside any group, and does nothing.
+
+    Attributes
+    ----------
+    alone
+        Whether the terminal is the daemon's alone, and its metrics are not for the process that started it only.
+
+    """
+
+    alone = True
+
+    def signals(self) -> StopSignals:
+        """Return what says when to stop."""
+        return StopSignals()
+
+    def take(self, store: CheckpointStore, stopped: Callable[[], bool]) -> None:  # noqa: ARG002
+        """Take the checkpoint directory.
+
+        Raises
+        ------
+        CheckpointError
+            Where another daemon holds it.
+
+        """
+        store.lock()
+
+    def serving(self, host: str, port: int) -> None:
+        """Note where the metrics are served."""
+
+    def reading(self, record: int) -> None:
+        """Note that records are read, and from which one on."""
+
+    def saved(self, offsets: Mapping[int, int]) -> None:
+        """Note that all before these offsets is saved, by partition."""
 
 
 def run(
@@ -94,7 +132,7 @@ def _open(plan: Plan, fresh: bool, listener: LifecycleListener, stack: contextli
     store = _take_store(plan, fresh, listener, stopped, stack)
     start = resume.resume(plan, store)
     exporter = parts.make_exporter(plan, start)
-    board = parts.make_board(plan, exporter, health)
+    board = None if exporter is None else StatusBoard(plan, health, exporter)
     if exporter is not None:
         listener.serving(*parts.serve(plan, exporter, health, stack))
     # Lines of the checkpoint are committed even where a source is refused.

@@ -56,7 +56,7 @@ def try_records(plan: Plan, start: Start, first: Mapping[str, FirstRecords], tel
         With the sentence that the run would end with.
 
     """
-    start = copy.deepcopy(replace(start, newer=_nothing_newer))
+    start = copy.deepcopy(replace(start, newer=lambda: None))
     processor = make_processor(plan, start, lambda plan, one: _quick(make_learner(plan, one)))
 
     def compare(feed: Feed, records: FirstRecords, **place: str) -> Feed:
@@ -110,10 +110,6 @@ def _quick(learner: Learner) -> Learner:
     """Return a learner that computes nothing where our own code alone would: that fails at no record it admits."""
     ours = is_ours(learner.model) and not has_own_parts(learner.model)
     return _Admission(learner.model, learner.learn) if ours else learner
-
-
-def _nothing_newer() -> None:
-    """Replace the search for a newer model, which a trial does not need."""
 
 
 class _Letters(Observer):

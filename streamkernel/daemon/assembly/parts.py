@@ -14,7 +14,6 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.http.server import Server, short_turns
 from streamkernel.daemon.monitoring.exporter import Exporter
-from streamkernel.daemon.monitoring.status import StatusBoard
 from streamkernel.daemon.run_state.component import OpenSource
 from streamkernel.daemon.run_state.header import COMPONENTS, sources_of
 from streamkernel.daemon.run_state.start import Start
@@ -25,7 +24,6 @@ from streamkernel.daemon.stream.stop import StopSignals
 
 __all__ = [
     "log_reading",
-    "make_board",
     "make_exporter",
     "make_store",
     "open_feed",
@@ -51,11 +49,6 @@ def make_exporter(plan: Plan, start: Start) -> Exporter | None:
     for component in COMPONENTS:
         parts |= component.exported(start, plan)
     return Exporter(start.models.main.model, plan.report, plan.config.metrics.window, **parts)
-
-
-def make_board(plan: Plan, exporter: Exporter | None, health: Health) -> StatusBoard | None:
-    """Return what the status page shows; None where it is not served."""
-    return None if exporter is None else StatusBoard(plan, health, exporter)
 
 
 def serve(plan: Plan, exporter: Exporter, health: Health, stack: ExitStack) -> tuple[str, int]:

@@ -32,8 +32,8 @@ from streamkernel.daemon.replay.selection import LetterSelection
 from streamkernel.daemon.replay.sources import open_sources
 from streamkernel.daemon.run_state import resume
 from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
+from streamkernel.daemon.run_state.resume import lock_stopped, newest_of
 from streamkernel.daemon.run_state.start import Start
-from streamkernel.daemon.run_state.stopped import lock_stopped, newest_of
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.stop import StopSignals
 

@@ -23,7 +23,7 @@ from streamkernel.daemon.run_state.component import (
     TargetMoments,
     plain,
 )
-from streamkernel.daemon.run_state.stored_models import StoredModels
+from streamkernel.daemon.run_state.run_models import StoredModels
 from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.processor import Processor
 

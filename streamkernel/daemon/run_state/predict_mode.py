@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
@@ -12,7 +13,7 @@ from streamkernel.daemon.components.group_mode import group_of, of_partitions
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.run_state.component import Count, Saved, Snapshot, StateComponent, StateSection
 from streamkernel.daemon.run_state.learners import make_learner
-from streamkernel.daemon.run_state.run_models import RestoredModel, RunModels
+from streamkernel.daemon.run_state.run_models import RunModels
 from streamkernel.daemon.run_state.schedule import CheckpointObserver
 from streamkernel.daemon.stream.challengers import Challengers
 from streamkernel.daemon.stream.direct import KeylessStage
@@ -54,8 +55,7 @@ class PredictModeState(StateComponent):
             from streamkernel.daemon.run_state.trained import initial_model
 
             trained = initial_model(plan, initial.checkpoint)
-            learned = RestoredModel(trained.model, trained.inputs, trained.target_moments)
-            start.models.models[start.models.published] = learned
+            start.models.models[start.models.published] = replace(trained.restored, learns=True)
             start.models.origin = f"from {initial.checkpoint}"
             _log.info("the model is from %s, %s", initial.checkpoint, trained.describe())
 
@@ -129,6 +129,7 @@ def _refuse_outputs(trained: TrainedModel, start: Start, plan: Plan, outputs: Ma
             raise DaemonError(f"{key}.path: {path} is an output of the run that learned the model: name another file")
 
 
+@dataclass
 class ModelReload(Observer):
     """An observer of the loop that looks for a newer checkpoint at times, and has the processor predict with its model.
 
@@ -151,53 +152,46 @@ class ModelReload(Observer):
 
     """
 
-    def __init__(
-        self,
-        observer: Observer,
-        plan: Plan,
-        start: Start,
-        processor: Processor,
-        notes: CheckpointObserver,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._observer = observer
-        self._plan = plan
-        self._start = start
-        self._processor = processor
-        self._notes = notes
-        self._clock = clock
-        self._looked = clock()
+    observer: Observer
+    plan: Plan
+    start: Start
+    processor: Processor
+    notes: CheckpointObserver
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._looked = self.clock()
         self._said = ""
 
     def chunk(self, done: RecordBatch) -> None:
         """Note a chunk that is done."""
-        self._observer.chunk(done)
+        self.observer.chunk(done)
 
     def turn(self) -> None:
         """Note that the loop is alive, and look for a newer checkpoint when it is time."""
-        seconds = self._plan.config.reload
-        if seconds is not None and self._clock() - self._looked >= seconds:
+        seconds = self.plan.config.reload
+        if seconds is not None and self.clock() - self._looked >= seconds:
             self._look()
-            self._looked = self._clock()
-        self._observer.turn()
+            self._looked = self.clock()
+        self.observer.turn()
 
     def _look(self) -> None:
         try:
-            newer = self._start.newer()
+            newer = self.start.newer()
         except CheckpointError as error:
             if str(error) != self._said:
                 self._said = str(error)
                 _log.error("%s; predictions continue with the previous checkpoint", error)
-            self._notes.reload_failed()
+            self.notes.reload_failed()
             return
         self._said = ""
         if newer is not None:
             self._take(newer)
 
     def _take(self, trained: TrainedModel) -> None:
-        models = trained.models(self._plan)
-        self._processor.replace(make_learner(self._plan, models.main))
-        self._processor.checkpoint, self._processor.name = models.checkpoint, models.name
-        self._start.trained, self._start.models = trained, models
-        self._notes.predicts_with(trained)
+        models = trained.models(self.plan)
+        self.processor.replace(make_learner(self.plan, models.main))
+        self.processor.checkpoint, self.processor.name = models.checkpoint, models.name
+        self.start.trained, self.start.models = trained, models
+        self.notes.predicts_with(trained)
         _log.info("predicting with %s", trained.describe())

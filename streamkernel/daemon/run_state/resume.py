@@ -1,20 +1,29 @@
-"""The start of a run: from the beginning, or at the newest checkpoint that this configuration may continue from."""
+"""The start of a run, or of a command on a stopped one: at the beginning, or at the newest checkpoint that fits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any, TypeVar
 
-from streamkernel.daemon.base.errors import OtherModelError, UnfitError
+from streamkernel.daemon.base.errors import (
+    CheckpointError,
+    DaemonError,
+    DirectoryInUseError,
+    OtherModelError,
+    UnfitError,
+)
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.run_state.header import COMPONENTS, MODELS, open_checkpoint
+from streamkernel.daemon.run_state.header import COMPONENTS, MODELS, check_header, open_checkpoint
 from streamkernel.daemon.run_state.run import check_mode, check_versions
 from streamkernel.daemon.run_state.run_models import new_models
 from streamkernel.daemon.run_state.start import Start
 
-__all__ = ["begin", "load", "restore", "resume"]
+__all__ = ["begin", "load", "lock_stopped", "newest_of", "restore", "resume"]
+
+T = TypeVar("T")
 
 
 def begin(plan: Plan) -> Start:
@@ -106,3 +115,35 @@ def restore(plan: Plan, checkpoint: Checkpoint | None, by_spark: bool = False) -
         if component is not MODELS:
             component.restore(saved, start, plan)
     return start
+
+
+def lock_stopped(store: CheckpointStore, command: str, stack: ExitStack) -> CheckpointStore:
+    """Lock a directory until the stack ends, and return it; a DaemonError, which names the command, where it runs."""
+    try:
+        store.lock()
+    except DirectoryInUseError as error:
+        raise DaemonError(
+            f"{store.directory}: in use by the daemon ({error.holder}): stop it, {command}, and start it again"
+        ) from None
+    stack.callback(store.close)
+    return store
+
+
+def newest_of(store: CheckpointStore, use: Callable[[Checkpoint], T], hint: str = "") -> T:
+    """Return what `use` makes of the newest checkpoint; a CheckpointError, with a hint after it, where there is none.
+
+    Raises
+    ------
+    CheckpointError
+        Where there is none, or it cannot be used.
+
+    """
+
+    def checked(checkpoint: Checkpoint) -> T:
+        check_header(checkpoint.header)
+        return use(checkpoint)
+
+    found = store.restore(checked)
+    if found is None:
+        raise CheckpointError(f"{store.directory}: holds no checkpoint{hint}")
+    return found
