@@ -33,7 +33,6 @@ from streamkernel.daemon.config.schema import (
     SourceConfig,
 )
 from streamkernel.daemon.failure import sentence
-from streamkernel.daemon.first_records import POLL_SECONDS, FirstRecords, take_first
 from streamkernel.daemon.http.server import Server, ServerError
 from streamkernel.daemon.monitoring.dead_letters import explained
 from streamkernel.daemon.run_state import resume
@@ -42,7 +41,7 @@ from streamkernel.daemon.run_state.header import COMPONENTS, sources_of
 from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.in_flight import is_marked
 from streamkernel.daemon.stream.label_watch import TOLD_AFTER, no_label
-from streamkernel.daemon.trial import try_records
+from streamkernel.daemon.trial import POLL_SECONDS, FirstRecords, take_first, try_records
 
 __all__ = ["Findings", "check"]
 

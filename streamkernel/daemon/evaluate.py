@@ -128,6 +128,6 @@ def _describe(evaluation: Evaluation, plan: Plan, processor: Processor) -> None:
     evaluation.about = shown
     evaluation.pipeline = drawn(processor.learner.model, plan.redact)
     for name, other in evaluation.others.items():
-        reason = processor.challengers.statuses[name].disabled
+        reason = evaluation.view.models[name].disabled
         other.about = {**shown, **({"disabled": visible(plan.redact(reason))} if reason else {})}
-        other.pipeline = "" if reason else drawn(processor.challengers.learners[name].model, plan.redact)
+        other.pipeline = "" if reason else drawn(plan.models[name], plan.redact)

@@ -8,7 +8,7 @@ from pathlib import Path
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
-from streamkernel.daemon.components.commands import PROMOTE
+from streamkernel.daemon.components.catalogue import PROMOTE
 from streamkernel.daemon.components.group_mode import group_of, partition_directories
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError

@@ -13,8 +13,8 @@ from streamkernel.daemon.assembly.processor import compared, label_watch, make_p
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.components.catalogue import REPLAY
 from streamkernel.daemon.components.caveats import caveats, label_advice
-from streamkernel.daemon.components.commands import REPLAY
 from streamkernel.daemon.config.document import STANDARD_INPUT
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.fresh import set_aside, verify_fresh

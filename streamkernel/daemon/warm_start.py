@@ -39,24 +39,6 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass
-class WarmCheckpoints(CheckpointCoordinator):
-    """Makes the checkpoints of a warm start, which hold its counts next to those of the main source."""
-
-    main_processor: Processor | None = None
-
-    @property
-    def main(self) -> Processor:
-        """The processor of the main source, which has taken nothing yet."""
-        assert self.main_processor is not None
-        return self.main_processor
-
-    def save(self) -> bool:
-        assert self.start.warm is not None
-        self.start.warm.recent_dead = self.processor.rate.recent
-        return super().save()
-
-
-@dataclass
 class OpenRun:
     """What a run holds open.
 
@@ -118,8 +100,8 @@ def warm_up(run: OpenRun, max_records: int | None = None) -> tuple[str, View]:
     assert one.first is not None
     source, processor = one.source, one.first(run.processor)
     observer = run.observer
-    checkpoints = WarmCheckpoints(
-        plan, run.store, processor, run.sinks, start, observer=observer, main_processor=run.processor
+    checkpoints = CheckpointCoordinator(
+        plan, run.store, processor, run.sinks, start, observer=observer, main=run.processor
     )
 
     def publish(view: View) -> None:  # noqa: ARG001
@@ -197,7 +179,7 @@ def _refit(run: OpenRun) -> None:
         run.stopped.at_work(False)
 
 
-def _end(run: OpenRun, checkpoints: WarmCheckpoints) -> None:
+def _end(run: OpenRun, checkpoints: CheckpointCoordinator) -> None:
     """Make it durable that the main source is read from now on."""
     warm = run.start.warm
     assert warm is not None

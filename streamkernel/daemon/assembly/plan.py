@@ -87,8 +87,7 @@ def _connectors(config: Config) -> tuple[dict[str, Source], list[Problem]]:
             problems += error.problems
         except SourceError as error:
             problems.append(Problem("predictions.include", str(error)))
-    if (warm := sources.get("warm_start.source")) is not None:
-        problems += problems_of_warm_source(warm, config.sources["warm_start.source"].kind)
+    problems += problems_of_warm_source(config, sources)
     for key, sink in config.outputs.items():
         try:
             make_sink(sink, key)

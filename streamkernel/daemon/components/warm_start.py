@@ -88,8 +88,11 @@ def _places(source: Any) -> set[str]:
     return {os.path.realpath(file) for file in files if file != "-"}
 
 
-def problems_of_warm_source(source: Source, kind: str) -> Iterator[Problem]:
-    """Yield why the model cannot learn an unopened source of a kind first."""
+def problems_of_warm_source(config: Config, sources: Mapping[str, Source]) -> Iterator[Problem]:
+    """Yield why the model cannot learn the source of a warm start first, given the unopened sources by section."""
+    if (source := sources.get("warm_start.source")) is None:
+        return
+    kind = config.sources["warm_start.source"].kind
     if kind == "river" and source.total is None:
         why = f"must be a source that ends, {source.describe()} does not: {_OTHERWISE}"
         yield Problem("warm_start.source", why)

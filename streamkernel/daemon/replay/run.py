@@ -17,7 +17,7 @@ from streamkernel.daemon.assembly.processor import compared, make_processor
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.components.commands import REPLAY
+from streamkernel.daemon.components.catalogue import REPLAY
 from streamkernel.daemon.components.group_mode import group_of, partition_document
 from streamkernel.daemon.config.document import document_of
 from streamkernel.daemon.config.plan import Plan

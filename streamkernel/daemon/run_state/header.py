@@ -24,8 +24,7 @@ from streamkernel.daemon.run_state.models import ModelsState
 from streamkernel.daemon.run_state.outputs import OutputsState
 from streamkernel.daemon.run_state.predict_mode import PredictModeState
 from streamkernel.daemon.run_state.replayed import ReplayedState
-from streamkernel.daemon.run_state.run import RunState
-from streamkernel.daemon.run_state.source import SourceState
+from streamkernel.daemon.run_state.run import RunState, SourceState
 from streamkernel.daemon.run_state.warm_start import WarmStartState
 from streamkernel.daemon.stream.processor import Processor
 

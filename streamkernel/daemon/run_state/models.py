@@ -116,8 +116,8 @@ class ModelsState(StateComponent):
         start.models = stored.several(plan, consumed) if plan.published else stored.alone(plan)
 
     def check(self, plan: Plan, starts: Sequence[Start]) -> str | None:
-        if plan.config.checkpoint is not None or not starts or starts[0].models.checkpoint is not None:
-            return None  # what the checkpoint says of it is there already
+        if plan.config.checkpoint is not None or not starts or not starts[0].models.models:
+            return None  # what is known of a checkpoint, or of a trained model, is there already
         models = starts[0].models
         if models.name:
             names = (f"{name} ({title_of(one.model)})" for name, one in models.models.items())

@@ -28,6 +28,7 @@ from streamkernel.daemon.run_state.component import (
     source_settings,
 )
 from streamkernel.daemon.run_state.learners import direct_stage, make_rate, make_scores
+from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.processor import WARM_START, Processor
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class WarmStart:
         Where each of its partitions continues.
     done
         Whether all of it was learned: then the main source is read.
+    rate
+        The watch over the share of dead letters, while it is learned.
 
     """
 
@@ -57,6 +60,7 @@ class WarmStart:
     recent_dead: list[int] = field(default_factory=list)
     positions: dict[int, Position] = field(default_factory=dict)
     done: bool = False
+    rate: DeadLetterRate | None = None
 
 
 class _WarmStartSection(StateSection):
@@ -81,7 +85,7 @@ class WarmStartState(StateComponent):
             {
                 "config": _settings(plan),
                 "account": warm.counts.to_json(),
-                "recent_dead": warm.recent_dead,
+                "recent_dead": warm.recent_dead if warm.rate is None else warm.rate.recent,
                 "positions": [position.to_json() for position in warm.positions.values()],
                 "done": warm.done,
             }
@@ -123,12 +127,12 @@ class WarmStartState(StateComponent):
 
 def _make_processor(plan: Plan, warm: WarmStart, main: Processor) -> Processor:
     """Return the processor of a warm start: the learners of the main one, with counts and scores of their own."""
-    scores = make_scores(plan, main.learner.model)
+    scores, warm.rate = make_scores(plan, main.learner.model), make_rate(plan, warm.recent_dead)
     return Processor(
         main.learner,
         scores.quality,
         scores.loss,
-        make_rate(plan, warm.recent_dead),
+        warm.rate,
         warm.counts,
         direct_stage(plan, join_key(plan.config)),
         encoding=getattr(plan.config.sources["warm_start.source"], "encoding", "utf-8"),
