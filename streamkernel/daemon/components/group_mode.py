@@ -76,7 +76,7 @@ GROUP_OPTIONS = Component("group_options", _options_given, needs={"group_mode": 
 
 
 def of_partitions(path: str) -> list[str]:
-    """Return the existing paths that a path with the placeholder stands for; one without stands for itself."""
+    """Return the existing paths that a path with the placeholder means; one without means itself."""
     return sorted(glob.glob("*".join(map(glob.escape, path.split(PLACEHOLDER))))) if PLACEHOLDER in path else [path]
 
 
