@@ -65,9 +65,8 @@ def started(folder: Path, late: bool, pending: int) -> tuple[Processor, Feed]:
     config = folder / "config.yaml"
     config.write_text(yaml.safe_dump(settings))
     plan = prepare(config)
-    plan.source.open()
-    if plan.labels is not None:
-        plan.labels.open()
+    for opened in plan.sources.values():
+        opened.open()
     start = resume.begin(plan)
     return make_processor(plan, start), feed_of(plan, start)
 

@@ -1,7 +1,7 @@
 """Counts of the code: `python -m tests.counts [ROOT]` prints its lines, files, classes and statements by folder.
 
-A branch on a feature is an attribute of the configuration read outside the feature's own component, such as
-`plan.config.labels`. Modules that look features up by name count as well.
+A branch on a feature is an attribute of the configuration or of the state of a run, read outside the feature's own
+component, such as `plan.config.labels`. A look-up of its source by name counts as well.
 """
 
 from __future__ import annotations
@@ -17,24 +17,29 @@ from pathlib import Path
 __all__ = ["FEATURES", "Counts", "branches", "count"]
 
 FEATURES = (
-    *("labels", "warm_start", "models", "publish", "mode", "serve_from", "reload", "initial_model"),
+    *("labels", "warm_start", "models", "publish", "published", "mode", "serve_from", "reload", "initial_model"),
     *("serve", "group", "order", "replayed", "challengers", "several", "trained", "join", "warm"),
 )
 """The optional features, by the names under which code reaches them."""
 
+_MODELS = ("run_state/models.py", "run_state/run_models.py", "promote.py")
+_TRAINED = ("run_state/predict_mode.py", "run_state/trained.py")
 _OWN = {
     "labels": ("labels/", "run_state/late_labels.py"),
     "join": ("labels/", "run_state/late_labels.py"),
     "warm_start": ("warm_start.py", "run_state/warm_start.py"),
     "warm": ("warm_start.py", "run_state/warm_start.py"),
-    "models": ("run_state/models.py", "run_state/run_models.py", "run_state/stored_models.py", "promote.py"),
-    "publish": ("run_state/models.py", "run_state/stored_models.py", "promote.py"),
-    "challengers": ("stream/challengers.py",),
-    "mode": ("run_state/run.py",),
-    "serve_from": ("run_state/trained.py", "assembly/reload.py"),
-    "trained": ("run_state/trained.py", "assembly/reload.py"),
-    "reload": ("assembly/reload.py",),
-    "initial_model": ("run_state/trained.py",),
+    "models": _MODELS,
+    # A trained model is one of several by its name.
+    "publish": (*_MODELS, "run_state/trained.py"),
+    "published": (*_MODELS, "run_state/trained.py"),
+    # To run challengers is step 6 of the ten of docs/architecture.md; by default there are none.
+    "challengers": ("stream/", *_MODELS),
+    "mode": ("run_state/run.py", *_TRAINED),
+    "serve_from": _TRAINED,
+    "trained": _TRAINED,
+    "reload": _TRAINED,
+    "initial_model": _TRAINED,
     "serve": ("serve/",),
     "group": ("group/", "partition.py"),
     "replayed": ("replay/", "run_state/replayed.py"),
@@ -42,7 +47,13 @@ _OWN = {
 """Where the component of a feature is, in addition to its declaration in ``components/``."""
 
 _FOLDERS = ("streamkernel/daemon", "streamkernel/spark", "connectors", "streamkernel", "tests", "benchmarks")
-_HOLDERS = re.compile(r"\b(?:config|plan|start|processor|self)\.(?P<feature>\w+)\b(?!\()")
+_HOLDERS = re.compile(r"\b(?P<holder>config|plan|start|processor|self)(?=\.(?P<feature>\w+)\b(?!\())")
+_LOOKUPS = re.compile(r"sources(?:\.get\(|\[)\"(?P<feature>labels|warm_start)\.source\"")
+# An attribute of any other object is its own: the mode of a file, the labels of a metric. A configuration declares its
+# sections, and a plan what it holds.
+_HOLDING = ("run_state/start.py", "stream/processor.py")
+# Each shows the mode, and does not depend on it.
+_SHOWN = re.compile(r"\"mode\": plan\.config\.mode,")
 
 
 @dataclass
@@ -102,11 +113,14 @@ def branches(root: Path) -> Counter[str]:
         name = str(path.relative_to(root / "streamkernel/daemon"))
         if name.startswith("components/"):
             continue
-        for match in _HOLDERS.finditer(path.read_text()):
-            feature = match["feature"]
-            # The models of a run are there without the feature of several, too.
-            reached = feature in FEATURES and match.group() != "start.models"
-            found[name] += reached and not name.startswith(_OWN.get(feature, ()))
+        text = _SHOWN.sub("", path.read_text())
+        for match in (*_HOLDERS.finditer(text), *_LOOKUPS.finditer(text)):
+            feature, holder = match["feature"], match.groupdict().get("holder")
+            if holder == "self" and name not in _HOLDING:
+                continue
+            # A plan and a run have their models without the feature of several, too: the only one has an empty name.
+            always = feature == "models" and holder in ("plan", "start", "self")
+            found[name] += feature in FEATURES and not always and not name.startswith(_OWN.get(feature, ()))
     return +found
 
 

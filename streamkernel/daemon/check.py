@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
 from streamkernel.connectors.file_system import write_obstacle
-from streamkernel.connectors.ports import ConnectorError, Position, Record, Source
+from streamkernel.connectors.ports import ConnectorError, Record, Source
 from streamkernel.connectors.registry.client import RegistryClient, RegistryOutage
 from streamkernel.connectors.target_columns import names_of
-from streamkernel.daemon.assembly.connectors import let_pass, make_sink, make_source, target_type_of
+from streamkernel.daemon.assembly.connectors import let_pass, make_sink, make_source
 from streamkernel.daemon.assembly.model import try_model
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
-from streamkernel.daemon.base.window_refit import title_of, window_refit_of
 from streamkernel.daemon.checkpoints.lock import find_holder
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.components.caveats import caveats
-from streamkernel.daemon.components.group_mode import PLACEHOLDER, group_of, partition_directories
+from streamkernel.daemon.components.group_mode import group_of, partition_directories
+from streamkernel.daemon.components.sources import own_target
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import (
     KafkaSinkConfig,
@@ -32,24 +31,19 @@ from streamkernel.daemon.config.schema import (
     NoDeadLettersConfig,
     ParquetPredictionsConfig,
     SourceConfig,
-    TargetType,
-    WarmStartConfig,
 )
 from streamkernel.daemon.failure import sentence
-from streamkernel.daemon.first_records import POLL_SECONDS, FirstRecords, take_first
 from streamkernel.daemon.http.server import Server, ServerError
 from streamkernel.daemon.monitoring.dead_letters import explained
 from streamkernel.daemon.run_state import resume
-from streamkernel.daemon.run_state.header import sources_of
+from streamkernel.daemon.run_state.component import OpenSource
+from streamkernel.daemon.run_state.header import COMPONENTS, sources_of
 from streamkernel.daemon.run_state.start import Start
-from streamkernel.daemon.run_state.trained import trained_models
 from streamkernel.daemon.stream.in_flight import is_marked
 from streamkernel.daemon.stream.label_watch import TOLD_AFTER, no_label
-from streamkernel.daemon.trial import try_records
+from streamkernel.daemon.trial import POLL_SECONDS, FirstRecords, take_first, try_records
 
 __all__ = ["Findings", "check"]
-
-_WARM = "warm_start.source"
 
 
 @dataclass
@@ -82,25 +76,24 @@ def check(plan: Plan) -> Findings:
     begun = Findings()
     for directory in _directories(plan):
         begun.add(partial(_checkpoint, plan, directory, starts))
-    positions = _positions(plan, starts)
-    for key, source in config.sources.items():
-        if key != _WARM:
-            findings.add(partial(_source, plan, key, source, positions[key], findings))
-        if isinstance(source, KafkaSourceConfig):
-            findings.add(partial(_registry, key, source))
+    left = _left(plan, starts)
+    for key in config.sources:
+        if key in left and not left[key].first:
+            findings.add(partial(_source, plan, left[key], findings))
+        findings.add(partial(_registry, key, config.sources[key]))
     if grouped:
         findings.add(partial(_group, plan))
     findings.good += begun.good
     findings.bad += begun.bad
-    if config.warm_start is not None and not (starts and starts[0].warm is not None and starts[0].warm.done):
-        findings.add(partial(_warm_start, plan, config.warm_start, positions[_WARM], findings))
-    if config.mode == "predict":
-        findings.add(partial(_trained, plan, starts))
+    for component in COMPONENTS:
+        findings.add(partial(component.check, plan, starts))
+    for one in left.values():
+        if one.first:
+            findings.add(partial(_source, plan, one, findings))
     findings.add(partial(_trial, plan, starts, findings))
-    targets = target_type_of(plan)
     for key, output in config.outputs.items():
         if isinstance(output, KafkaSinkConfig):
-            findings.add(partial(_topic, key, output, targets))
+            findings.add(partial(_topic, plan, key, output))
         path = getattr(output, "path", None)
         if path is not None and path != "-":
             folder, n_bad = isinstance(output, ParquetPredictionsConfig), len(findings.bad)
@@ -113,31 +106,32 @@ def check(plan: Plan) -> Findings:
     findings.add(partial(_metrics, plan))
     findings.good += caveats(
         plan,
-        {key: make_sink(one, key, targets, config.mode, bool(plan.models)) for key, one in config.outputs.items()},
+        {key: make_sink(one, key, plan) for key, one in config.outputs.items()},
         findings.n_partitions,
     )
     return findings
 
 
-def _positions(plan: Plan, starts: Sequence[Start]) -> dict[str, dict[int, Position]]:
-    """Return where a run would read on in each source, by section; nothing where it begins at the beginning."""
-    places: dict[str, dict[int, Position]] = {key: {} for key in plan.config.sources}
+def _left(plan: Plan, starts: Sequence[Start]) -> dict[str, OpenSource]:
+    """Return the sources that a run would read, by section, with the positions where it would begin."""
+    nowhere = {} if starts else plan.sources
+    left = {section: OpenSource(section, source, {}, lambda: 0) for section, source in nowhere.items()}
     for start in starts:  # several in a group, one for each partition
         for one in sources_of(start, plan):
-            if one.source.resumable:
-                places[one.section] |= one.positions
-    return places
+            places = one.positions if one.source.resumable else {}
+            before = left[one.section].positions if one.section in left else {}
+            left[one.section] = replace(one, positions={**before, **places})
+    return left
 
 
-def _source(
-    plan: Plan, section: str, written: SourceConfig, positions: Mapping[int, Position], findings: Findings
-) -> str:
+def _source(plan: Plan, one: OpenSource, findings: Findings) -> str:
     """Look at the records that a run would take first; where a file has none left, at those it began with."""
+    section, positions, written = one.section, one.positions, plan.config.sources[one.section]
     key = section.partition(".")[0]
     if getattr(written, "path", None) == "-":
         return f"{key}: standard input, not tried"
     # One that keeps nothing next to the checkpoint: the daemon may be at work there.
-    with make_source(written, plan.config.limits, section, mode=plan.config.mode) as source:
+    with make_source(written, plan.config, section) as source:
         if section == "source":
             let_pass(source, plan.config)
         source.open(positions)
@@ -166,13 +160,13 @@ def _source(
         begins = not positions  # a resumed run has counts, too, and judges records by them
         if begins and not first.columns and records and rate.at_start == "stop" and rate.max_rate < 1:
             raise DaemonError(said)
-        target = getattr(written, "target", None) if plan.config.mode == "learn" else None
+        target = own_target(plan.config, section)
         if target is not None and first.columns and (n_records := _without_label(source, records)):
             said += f"; none of its first {n_records} records {no_label(' or '.join(names_of(target)), first.names)}"
             if begins and source.exhausted:
                 raise DaemonError(said)
         findings.first[section] = first
-        return said
+        return f"{said}, and {one.then}" if one.then else said
 
 
 def _without_label(source: Source, records: Sequence[Record]) -> int:
@@ -184,15 +178,9 @@ def _without_label(source: Source, records: Sequence[Record]) -> int:
     return 0 if records else n_records
 
 
-def _warm_start(plan: Plan, written: WarmStartConfig, positions: Mapping[int, Position], findings: Findings) -> str:
-    found = _source(plan, _WARM, written.source, positions, findings)
-    refits = written.refit is not False and any(map(window_refit_of, [plan.model, *plan.models.values()]))
-    return f"{found}, and the model is refitted after it" if refits else found
-
-
-def _registry(key: str, source: KafkaSourceConfig) -> str | None:
+def _registry(key: str, source: SourceConfig) -> str | None:
     """Ask the schema registry of a source, which a poll does only where there is a record."""
-    if source.schema_registry is None:
+    if not isinstance(source, KafkaSourceConfig) or source.schema_registry is None:
         return None
     try:
         return f"{key}: schema registry {RegistryClient(source.schema_registry.settings()).probe()}"
@@ -200,9 +188,9 @@ def _registry(key: str, source: KafkaSourceConfig) -> str | None:
         raise DaemonError(f"{key}: schema registry {source.schema_registry.url}: {error}") from None
 
 
-def _topic(key: str, settings: KafkaSinkConfig, targets: TargetType | tuple[str, ...]) -> str:
+def _topic(plan: Plan, key: str, settings: KafkaSinkConfig) -> str:
     """Look at the topic of an output: to open it would shut out the daemon that writes to it."""
-    sink = make_sink(settings, key, targets)
+    sink = make_sink(settings, key, plan)
     from streamkernel.connectors.kafka.writing.sink import KafkaSink
 
     assert isinstance(sink, KafkaSink)
@@ -236,7 +224,7 @@ def _trial(plan: Plan, starts: Sequence[Start], findings: Findings) -> None:
     if main is not None and group_of(plan.config) is not None:
         partition = main.records[0].position.partition
         starts = [start for start in starts if not start.resumed or partition in start.positions]
-    if starts and (plan.config.mode == "learn" or starts[0].trained is not None):
+    if starts and starts[0].models.models:
         try:
             try_records(plan, starts[0], findings.first, findings.good.append)
         except Exception as error:  # a run would end with whatever a model raises
@@ -245,46 +233,22 @@ def _trial(plan: Plan, starts: Sequence[Start], findings: Findings) -> None:
 
 def _existing(plan: Plan, key: str, start: Start) -> None:
     """See whether a run would continue the file of an output, or leave its content alone."""
-    output, targets = plan.config.outputs[key], target_type_of(plan)
-    sink = make_sink(output, key, targets, plan.config.mode, bool(plan.models))
-    sink.find_problem(start.mark_of(key, plan.raw.get(key) or {}))
-
-
-def _trained(plan: Plan, starts: list[Start]) -> str:
-    """Read the trained model of mode predict; in a group, the one of each partition."""
-    path = plan.config.serve_from or ""
-    if group_of(plan.config) is None and starts:
-        resume.take_trained(plan, starts[0])
-        resume.refuse_outputs(plan, starts[0])
-        trained = starts[0].trained
-        assert trained is not None
-        return f"model: {path}, {trained.describe()}"
-    # What a partition has no model for yet fails when it is given to a member.
-    found = sorted(glob.glob("*".join(map(glob.escape, path.split(PLACEHOLDER))))) if PLACEHOLDER in path else [path]
-    for one in found:
-        trained_models(plan, one).newest()
-    return f"model: {', '.join(found) or f'{path}, none yet'}"
+    make_sink(plan.config.outputs[key], key, plan).find_problem(start.mark_of(key, plan.raw.get(key) or {}))
 
 
 def _checkpoint(plan: Plan, directory: Path | None, starts: list[Start]) -> str | None:
     # A model that no checkpoint can hold is found out now, not at the first one.
     try_model(plan)
     if directory is None:
-        starts.append(resume.restore(plan, None))
-        if plan.config.mode == "predict":
-            return None
-        initial = plan.config.initial_model
-        if plan.models:
-            names = (f"{name} ({title_of(model)})" for name, model in plan.models.items())
-            return f"models: {', '.join(names)}; {plan.published} is published"
-        return f"model: {title_of(plan.model)}, {'new' if initial is None else f'from {initial.checkpoint}'}"
+        starts.append(resume.begin(plan))
+        return None
     _require_writable(directory / "lock")
     store = CheckpointStore(directory)
     found = store.restore(lambda one: (one.number, resume.restore(plan, one)), aside=False)
     holder = find_holder(directory)
     at_work = "" if holder is None else f"; a daemon is at work there ({holder})"
     if found is None:
-        starts.append(resume.restore(plan, None))
+        starts.append(resume.begin(plan))
         return f"checkpoint: {directory}, none yet{at_work}"
     number, start = found
     starts.append(start)

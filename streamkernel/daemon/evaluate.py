@@ -64,9 +64,8 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
             raise DaemonError(f"{plan.path}: evaluate needs a source that ends, this one is {what}: add {ending}")
     if any(written.kind == "kafka" for written in plan.config.sources.values()):
         raise DaemonError(f"{plan.path}: evaluate needs a source that ends, a topic of Kafka does not")
-    start = resume.restore(plan, None)
-    if plan.config.mode == "predict":
-        resume.take_trained(plan, start)
+    start = resume.begin(plan)
+    resume.load(plan, start, {})  # nothing is written
     processor = make_processor(plan, start)
     sinks = Sinks({"predictions": NullSink(), "dead_letters": NullSink()})
     with contextlib.ExitStack() as stack:
@@ -81,7 +80,7 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
             sources=plan.sources,
         )
         if (
-            start.warm is not None
+            any(one.first for one in sources_of(start, plan))
             and warm_up(OpenRun(plan, start, processor, sinks, stopped, dead_letters))[0] == "stopped"
         ):
             raise DaemonError(f"{plan.path}: stopped during the warm start: there is nothing to evaluate")
@@ -129,6 +128,6 @@ def _describe(evaluation: Evaluation, plan: Plan, processor: Processor) -> None:
     evaluation.about = shown
     evaluation.pipeline = drawn(processor.learner.model, plan.redact)
     for name, other in evaluation.others.items():
-        reason = processor.challengers.statuses[name].disabled
+        reason = evaluation.view.models[name].disabled
         other.about = {**shown, **({"disabled": visible(plan.redact(reason))} if reason else {})}
-        other.pipeline = "" if reason else drawn(processor.challengers.learners[name].model, plan.redact)
+        other.pipeline = "" if reason else drawn(plan.models[name], plan.redact)

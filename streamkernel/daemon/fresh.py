@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from streamkernel.connectors.files.existing import is_special
 from streamkernel.connectors.ports import Mark, Sink
-from streamkernel.daemon.assembly.connectors import let_pass, make_sink, make_source, target_type_of
+from streamkernel.daemon.assembly.connectors import let_pass, make_sink, make_source
 from streamkernel.daemon.assembly.model import try_model
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.health import Health
@@ -50,7 +50,7 @@ def verify_fresh(plan: Plan, store: CheckpointStore) -> None:
     """
     newest = _newest(path for path in _found(store) if path.suffix == ".skc")
     if newest is not None:
-        check_mode(newest, plan.config.mode)
+        check_mode(newest, plan)
     try_model(plan)
     resume(plan, None)
     for key, source in plan.config.sources.items():
@@ -104,7 +104,7 @@ def _outputs(plan: Plan, store: CheckpointStore) -> list[_KnownOutput]:
     for key, output in plan.config.outputs.items():
         written = plan.raw.get(key) or {}
         mark = None if last is None else mark_of(last, key, written)
-        sink = make_sink(output, key, target_type_of(plan), plan.config.mode, bool(plan.models))
+        sink = make_sink(output, key, plan)
         outputs.append(_KnownOutput(sink, mark, mark_of(before, key, written), last is not None and mark is None))
     return outputs
 
@@ -113,7 +113,7 @@ def _open_source(plan: Plan, key: str, written: SourceConfig) -> None:
     if any(path == "-" or is_special(Path(path)) for path in paths_of(written)):
         return  # what is taken from there does not come again
     # One that keeps nothing next to the checkpoint: the old one still goes with what is there.
-    with make_source(written, plan.config.limits, key, mode=plan.config.mode) as source:
+    with make_source(written, plan.config, key) as source:
         if key == "source":
             let_pass(source, plan.config)
         source.open()

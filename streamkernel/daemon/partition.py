@@ -21,9 +21,8 @@ from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.group.first_partitions import is_added
 from streamkernel.daemon.group.reports import Reporter
-from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.log import start_logging
-from streamkernel.daemon.runtime import run
+from streamkernel.daemon.runtime import LifecycleListener, run
 from streamkernel.daemon.stream.stop import Stopped, StopSignals
 
 __all__ = ["LOCK_SECONDS", "PartitionListener", "PartitionSignals", "run_partition"]

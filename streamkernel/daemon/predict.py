@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -18,11 +19,12 @@ from streamkernel.connectors.files.bytes import SUFFIXES
 from streamkernel.connectors.names import hint, nfc
 from streamkernel.connectors.ports import SinkError, Source
 from streamkernel.daemon.assembly.connectors import make_sink
-from streamkernel.daemon.assembly.described import as_in_yaml, load_described
+from streamkernel.daemon.assembly.model import build_model
+from streamkernel.daemon.assembly.names import HOME
 from streamkernel.daemon.assembly.plan import plan_of
 from streamkernel.daemon.assembly.processor import compared, make_processor
-from streamkernel.daemon.base.errors import DaemonError
-from streamkernel.daemon.base.model import Task, task_of
+from streamkernel.daemon.base.errors import CheckpointError, DaemonError, UnfitError
+from streamkernel.daemon.base.model import Model, Task, task_of
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.config.document import document_of
@@ -32,9 +34,8 @@ from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.schema import CsvSourceConfig, JsonlSourceConfig
 from streamkernel.daemon.monitoring.dead_letters import DeadLetterPrinter
 from streamkernel.daemon.run_state.header import open_checkpoint
-from streamkernel.daemon.run_state.run_models import RunModels
+from streamkernel.daemon.run_state.run_models import RunModels, StoredModels
 from streamkernel.daemon.run_state.start import Start
-from streamkernel.daemon.run_state.stored_models import StoredModels
 from streamkernel.daemon.run_state.trained import TrainedModel, load_trained
 from streamkernel.daemon.stream.ending import TooManyDeadLettersError
 from streamkernel.daemon.stream.loop import Checkpoints, Loop, Observer
@@ -43,7 +44,7 @@ from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.stream.waiting_sink import WaitingSink
 
-__all__ = ["PredictRequest", "predict"]
+__all__ = ["PredictRequest", "as_in_yaml", "load_described", "predict"]
 
 _SECTIONS: Mapping[str, type[Section]] = {"csv": CsvSourceConfig, "jsonl": JsonlSourceConfig}
 _KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
@@ -56,6 +57,11 @@ _ADVICE = {
     "target": "try another --target-type",
 }
 _FLUSH_SECONDS = 0.2
+# The header is JSON, and a configuration is YAML: words of the header for keys and numbers of YAML.
+_KEYS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
+_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -128,9 +134,9 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
             Problem("FILE", f"{request.file} is a directory: give a pattern such as '{request.file}/*.csv'")
         )
     plan, trained = CheckpointReader(request.model, partial(_prepare, request)).newest()
-    start = Start(RunModels({"": trained.restored}), trained=trained)
+    models = RunModels({"": trained.restored}, name=trained.name, checkpoint=trained.checkpoint)
+    start = Start(models, trained=trained)
     processor = make_processor(plan, start)
-    processor.name = trained.name
     assert plan.config.predictions is not None
     standard = make_sink(plan.config.predictions, "predictions")
     letters = DeadLetterPrinter(request.file, plan.source)
@@ -208,6 +214,84 @@ def _prepare(request: PredictRequest, checkpoint: Checkpoint) -> tuple[Plan, Tra
     name, imports = request.name, request.imports
     trained = load_described(stored.steps, imports, lambda model: load_trained(checkpoint, model, imports, name))
     return _plan(request, saved.header, stored.steps, trained), trained
+
+
+def load_described(steps: Any, imports: Sequence[str], load: Callable[[Model], T]) -> T:
+    """Build the model that a checkpoint describes, and load the checkpoint into it.
+
+    Parameters
+    ----------
+    steps
+        The steps of the model as the header has them.
+    imports
+        Packages that the model may name in addition to ``river`` and ``streamkernel``.
+    load
+        Loads the checkpoint into a new model; raises `UnfitError` if the checkpoint holds another one.
+
+    Raises
+    ------
+    UnfitError
+        If it cannot be built here: a package is not listed or not installed, or a variable is not set.
+    CheckpointError
+        If the header has no model.
+
+    """
+    if not isinstance(steps, list):
+        raise CheckpointError("its header cannot be used: models: steps: must be a list of steps")
+    try:
+        return load(_built(steps, imports))
+    except UnfitError:
+        if (meant := as_in_yaml(steps)) == steps:
+            raise
+        return load(_built(meant, imports))
+    except RecursionError:
+        raise CheckpointError("its header cannot be used: models: steps: nested too deeply") from None
+
+
+def as_in_yaml(value: Any) -> Any:
+    """Return arguments as YAML had them: JSON has words for keys that are not text, for infinities and NaN.
+
+    Examples
+    --------
+    >>> as_in_yaml([{"river.linear_model.ALMAClassifier": {"B": "Infinity"}}])
+    [{'river.linear_model.ALMAClassifier': {'B': inf}}]
+
+    """
+    if isinstance(value, dict):
+        return {_KEYS.get(key, key): as_in_yaml(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [as_in_yaml(one) for one in value]
+    return _NUMBERS.get(value, value) if isinstance(value, str) else value
+
+
+def _built(steps: Sequence[Any], imports: Sequence[str]) -> Model:
+    """Build a model as a configuration describes it."""
+    try:
+        document = document_of({"model": steps})
+    except ConfigError as error:
+        raise UnfitError("; ".join(error.lines)) from None
+    try:
+        if document.problems:
+            raise ConfigError(*document.problems)
+        return build_model(document.values["model"], imports)
+    except ConfigError as error:
+        lines = "; ".join(str(document.as_written(problem)) for problem in error.problems)
+        unlisted = set(_packages(steps)).difference(HOME, imports)
+        advice = " (--imports PACKAGE)" if unlisted else ""
+        raise UnfitError(f"the model cannot be built as its configuration describes it: {lines}{advice}") from None
+
+
+def _packages(written: Any) -> Iterator[str]:
+    """Yield the packages of the classes that steps name."""
+    if isinstance(written, str) and "." in written:
+        yield written.partition(".")[0]
+    elif isinstance(written, Mapping):
+        for key, value in written.items():
+            yield from _packages(key)
+            yield from _packages(value if isinstance(value, list | Mapping) else None)
+    elif isinstance(written, list):
+        for one in written:
+            yield from _packages(one)
 
 
 def _plan(request: PredictRequest, header: Mapping[str, Any], steps: Any, trained: TrainedModel) -> Plan:

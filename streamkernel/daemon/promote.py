@@ -8,13 +8,14 @@ from pathlib import Path
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
+from streamkernel.daemon.components.catalogue import PROMOTE
 from streamkernel.daemon.components.group_mode import group_of, partition_directories
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.problems import ConfigError, Problem
+from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.run_state.header import open_checkpoint
+from streamkernel.daemon.run_state.resume import lock_stopped, newest_of
 from streamkernel.daemon.run_state.run import check_mode
-from streamkernel.daemon.run_state.stopped import lock_stopped, newest_of
-from streamkernel.daemon.run_state.stored_models import StoredModels
+from streamkernel.daemon.run_state.run_models import StoredModels
 
 __all__ = ["promote"]
 
@@ -50,18 +51,9 @@ def promote(plan: Plan, name: str) -> list[str]:
         Where the new checkpoint cannot be written.
 
     """
-    problems = []
-    if not plan.models:
-        why = "required by promote; a configuration with model has one, which is published"
-        problems.append(Problem("models", why))
-    if plan.config.mode == "predict":
-        problems.append(Problem("mode", "must be learn for promote: in mode predict, publish names the model"))
-    if plan.config.checkpoint is None:
-        why = "required by promote, which writes the published name into the newest checkpoint"
-        problems.append(Problem("checkpoint", why))
-    if problems or plan.config.checkpoint is None:
-        raise ConfigError(*problems)
     settings = plan.config.checkpoint
+    if (problems := PROMOTE.problems(plan.config)) or settings is None:
+        raise ConfigError(*problems)
     directory = Path(settings.directory)
     inner = partition_directories(directory).values() if group_of(plan.config) is not None else [directory]
     begun = [one for one in inner if checkpoint_files(one)]
@@ -72,15 +64,15 @@ def promote(plan: Plan, name: str) -> list[str]:
         stores = [
             lock_stopped(CheckpointStore(one, settings.keep, int(settings.mode, 8)), "promote", stack) for one in begun
         ]
-        newest = [_newest(store, name) for store in stores]
+        newest = [_newest(plan, store, name) for store in stores]
         return [_promote(store, found, name) for store, found in zip(stores, newest, strict=True)]
 
 
-def _newest(store: CheckpointStore, name: str) -> Checkpoint:
+def _newest(plan: Plan, store: CheckpointStore, name: str) -> Checkpoint:
     """Return the newest checkpoint of a directory, which holds the model."""
 
     def use(checkpoint: Checkpoint) -> Checkpoint:
-        check_mode(checkpoint.header, "learn")
+        check_mode(checkpoint.header, plan)
         StoredModels(open_checkpoint(checkpoint)).named(name)
         return checkpoint
 

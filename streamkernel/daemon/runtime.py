@@ -5,21 +5,22 @@ from __future__ import annotations
 import contextlib
 import logging
 import shlex
+from collections.abc import Callable, Mapping
 
 from streamkernel.daemon.assembly import parts
 from streamkernel.daemon.assembly.model import try_model
 from streamkernel.daemon.assembly.processor import compared, label_watch, make_processor
-from streamkernel.daemon.assembly.reload import ModelReload
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.components.catalogue import REPLAY
 from streamkernel.daemon.components.caveats import caveats, label_advice
 from streamkernel.daemon.config.document import STANDARD_INPUT
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.fresh import set_aside, verify_fresh
-from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.dead_letters import DeadLetterLog
 from streamkernel.daemon.monitoring.progress import show_progress
+from streamkernel.daemon.monitoring.status import StatusBoard
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.run_state import resume
@@ -27,15 +28,52 @@ from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
 from streamkernel.daemon.run_state.header import COMPONENTS, sources_of
 from streamkernel.daemon.run_state.schedule import CheckpointObserver
 from streamkernel.daemon.stream.ending import all_dead, verify_ending
-from streamkernel.daemon.stream.loop import Feed, Loop
+from streamkernel.daemon.stream.loop import Feed, Loop, Observer
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.warm_start import OpenRun, warm_up
 
-__all__ = ["run"]
+__all__ = ["LifecycleListener", "run"]
 
 _log = logging.getLogger(__name__)
 
 _ENDS = {"exhausted": "the source is exhausted", "enough": "--max-records is reached"}
+
+
+class LifecycleListener:
+    """A listener to the lifecycle of a run; this one belongs to a daemon outside any group, and does nothing.
+
+    Attributes
+    ----------
+    alone
+        Whether the terminal is the daemon's alone, and its metrics are not for the process that started it only.
+
+    """
+
+    alone = True
+
+    def signals(self) -> StopSignals:
+        """Return what says when to stop."""
+        return StopSignals()
+
+    def take(self, store: CheckpointStore, stopped: Callable[[], bool]) -> None:  # noqa: ARG002
+        """Take the checkpoint directory.
+
+        Raises
+        ------
+        CheckpointError
+            Where another daemon holds it.
+
+        """
+        store.lock()
+
+    def serving(self, host: str, port: int) -> None:
+        """Note where the metrics are served."""
+
+    def reading(self, record: int) -> None:
+        """Note that records are read, and from which one on."""
+
+    def saved(self, offsets: Mapping[int, int]) -> None:
+        """Note that all before these offsets is saved, by partition."""
 
 
 def run(
@@ -70,14 +108,14 @@ def run(
     listener = listener or LifecycleListener()
     with contextlib.ExitStack() as stack:
         opened, feed = _open(plan, fresh, listener, stack)
-        warm = opened.start.warm
-        if warm is not None and not warm.done:
-            before = warm.counts.consumed
+        first = next((one for one in sources_of(opened.start, plan) if one.first), None)
+        if first is not None:
+            before = first.taken()
             why, view = _warm_up(opened, max_records)
             if why != "exhausted":
                 return view
             if max_records is not None:
-                max_records -= warm.counts.consumed - before
+                max_records -= first.taken() - before
         return _follow(opened, feed, listener, max_records, stack)
 
 
@@ -94,7 +132,7 @@ def _open(plan: Plan, fresh: bool, listener: LifecycleListener, stack: contextli
     store = _take_store(plan, fresh, listener, stopped, stack)
     start = resume.resume(plan, store)
     exporter = parts.make_exporter(plan, start)
-    board = parts.make_board(plan, exporter, health)
+    board = None if exporter is None else StatusBoard(plan, health, exporter)
     if exporter is not None:
         listener.serving(*parts.serve(plan, exporter, health, stack))
     # Lines of the checkpoint are committed even where a source is refused.
@@ -154,14 +192,16 @@ def _follow(
             parts.log_reading(one)
     opened.health.ready = True
     listener.reading(start.counts.consumed + 1)
-    trained = start.trained
+    observer: Observer = watch
+    for component in COMPONENTS:
+        observer = component.observe(observer, start, plan, processor, opened.observer)
     watched = label_watch(plan, compared(plan, feed, processor, start))
     loop = Loop(
         watched,
         processor,
         opened.sinks,
         start.positions,
-        watch if trained is None else ModelReload(watch, plan, start, processor, opened.exporter),
+        observer,
         checkpoints,
         markers=opened.markers,
         stopped=stopped,
@@ -214,7 +254,7 @@ def _run_to_the_end(loop: Loop, checkpoints: CheckpointCoordinator, health: Heal
 def _way_back(plan: Plan) -> str:
     """Return how dead letters that are kept come back; nothing where they do not."""
     path = getattr(plan.config.dead_letters, "path", "-")
-    if path == "-" or plan.config.checkpoint is None or plan.config.mode == "predict":
+    if path == "-" or REPLAY.problems(plan.config):
         return ""
     config = "CONFIG" if str(plan.path) == STANDARD_INPUT else shlex.quote(str(plan.path))
     command = f"streamkernel replay {shlex.quote(str(path))} {config}"
@@ -233,7 +273,7 @@ def _take_store(
     """Lock the checkpoint directory, and set aside what is in it where the run starts over."""
     store = parts.make_store(plan)
     if store is None:
-        if fresh and plan.config.mode == "predict":
+        if fresh:
             _log.info("--fresh has no effect: this run stores nothing and starts at the first record")
         return None
     listener.take(store, stopped)

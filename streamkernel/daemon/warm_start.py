@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from streamkernel.daemon.assembly.parts import log_reading
-from streamkernel.daemon.assembly.processor import compared, label_watch, make_warm_processor
+from streamkernel.daemon.assembly.processor import compared, label_watch
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.health import Health
@@ -35,24 +35,6 @@ from streamkernel.finite import NotFiniteError
 __all__ = ["OpenRun", "warm_up"]
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass
-class WarmCheckpoints(CheckpointCoordinator):
-    """Makes the checkpoints of a warm start, which hold its counts next to those of the main source."""
-
-    main_processor: Processor | None = None
-
-    @property
-    def main(self) -> Processor:
-        """The processor of the main source, which has taken nothing yet."""
-        assert self.main_processor is not None
-        return self.main_processor
-
-    def save(self) -> bool:
-        assert self.start.warm is not None
-        self.start.warm.recent_dead = self.processor.rate.recent
-        return super().save()
 
 
 @dataclass
@@ -112,15 +94,14 @@ def warm_up(run: OpenRun, max_records: int | None = None) -> tuple[str, View]:
         When something fails; what was learned is saved.
 
     """
-    plan, start, warm = run.plan, run.start, run.start.warm
-    assert plan.warm is not None
-    assert warm is not None
-    processor = make_warm_processor(plan, run.processor, warm)
+    plan, start = run.plan, run.start
+    (one,) = WarmStartState().sources(start, plan)
+    assert one.first is not None
+    source, processor = one.source, one.first(run.processor)
     observer = run.observer
-    checkpoints = WarmCheckpoints(
-        plan, run.store, processor, run.sinks, start, observer=observer, main_processor=run.processor
+    checkpoints = CheckpointCoordinator(
+        plan, run.store, processor, run.sinks, start, observer=observer, main=run.processor
     )
-    source = plan.warm
 
     def publish(view: View) -> None:  # noqa: ARG001
         # The metrics count the main source alone; meanwhile they report checkpoints and outputs.
@@ -128,22 +109,21 @@ def warm_up(run: OpenRun, max_records: int | None = None) -> tuple[str, View]:
 
     show: Callable[[View], None] = publish
     if run.board is not None:
-        show = run.board.follow(source.describe, checkpoints, {"warm_start": warm.positions}, publish)
+        show = run.board.follow(source.describe, checkpoints, {"warm_start": one.positions}, publish)
     watch = Watch(processor, None, checkpoints.describe, show, dead_letters=run.dead_letters)
     run.health.trouble = watch.trouble
     run.health.summary = lambda: f"warm start: {watch.view.phrase()}"
     with source:
-        source.open(warm.positions)
+        source.open(one.positions)
         checkpoints.begin(run.stopped)
-        for one in WarmStartState().sources(start, plan):
-            log_reading(one)
+        log_reading(one)
         run.health.ready = True
-        watched = label_watch(plan, compared(plan, source, processor, place="warm_start.source"), "warm_start.source")
+        watched = label_watch(plan, compared(plan, source, processor, start, place=one.section), one.section)
         loop = Loop(
             watched,
             processor,
             run.sinks,
-            warm.positions,
+            one.positions,
             watch,
             checkpoints,
             markers=run.markers,
@@ -198,7 +178,7 @@ def _refit(run: OpenRun) -> None:
         run.stopped.at_work(False)
 
 
-def _end(run: OpenRun, checkpoints: WarmCheckpoints) -> None:
+def _end(run: OpenRun, checkpoints: CheckpointCoordinator) -> None:
     """Make it durable that the main source is read from now on."""
     warm = run.start.warm
     assert warm is not None

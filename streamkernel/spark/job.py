@@ -143,7 +143,7 @@ def run_job(plan: Plan, options: JobOptions, spark: SparkSession | None = None) 
         source = _open(plan, session, start, location, options, header)
         job_progress.header = header.decode()
         model: Any = processor.learner.model
-        select = _compared_rows(plan, processor, source)
+        select = _compared_rows(plan, processor, start, source)
         learn = MicroBatches(model, source.chunks, job_progress, select, predictions=PredictionTopic.of(plan))
         writer: Any = source.df.writeStream.foreachBatch(learn).option("checkpointLocation", location)
         if options.until_end or options.trigger is not None:
@@ -185,7 +185,9 @@ def _stop(session: SparkSession, query: LearningQuery, progress: JobProgress) ->
         query.stop()
 
 
-def _compared_rows(plan: Plan, processor: Processor, source: StreamSource) -> Callable[[DataFrame], DataFrame]:
+def _compared_rows(
+    plan: Plan, processor: Processor, start: Start, source: StreamSource
+) -> Callable[[DataFrame], DataFrame]:
     """Return what selects the rows of a micro-batch, and compares its first inputs with the model's, as the daemon."""
     compares = True
 
@@ -196,7 +198,7 @@ def _compared_rows(plan: Plan, processor: Processor, source: StreamSource) -> Ca
             batches = rows.limit(ENOUGH).toArrow().to_batches()
             records = [record for chunk in source.chunks(batches) for record in chunk.records]
             compares = not records
-            compared(plan, MemorySource(records), processor).poll(ENOUGH, 0)
+            compared(plan, MemorySource(records), processor, start).poll(ENOUGH, 0)
         return rows
 
     return select

@@ -17,7 +17,7 @@ from streamkernel.daemon.run_state.component import Snapshot
 from streamkernel.daemon.run_state.header import encode, open_checkpoint
 from streamkernel.daemon.run_state.models import describe_model
 from streamkernel.daemon.run_state.run import check_versions, run_section
-from streamkernel.daemon.run_state.stored_models import StoredModels
+from streamkernel.daemon.run_state.run_models import StoredModels
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.spark.partials import Partials
 

@@ -27,10 +27,9 @@ def test_the_defaults(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, SOURCE + MODEL + LABELS)
     assert plan.config.labels is not None
     assert (plan.config.labels.timeout_seconds, plan.config.labels.max_pending) == (86_400, 100_000)
-    assert plan.labels is not None
-    assert plan.labels.describe() == "jsonl file b.jsonl"
+    assert plan.sources["labels.source"].describe() == "jsonl file b.jsonl"
     assert not any("no record has a label" in line for line in caveats(plan, {}))
-    assert plan_of(tmp_path, SOURCE + MODEL + "labels: null").labels is None
+    assert plan_of(tmp_path, SOURCE + MODEL + "labels: null").sources.keys() == {"source"}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from streamkernel.connectors.memory import MemorySource
 from streamkernel.daemon.assembly import parts
 from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.assembly.processor import make_processor
-from streamkernel.daemon.assembly.reload import ModelReload
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.model import last_step
 from streamkernel.daemon.check import check
@@ -24,6 +23,7 @@ from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.run_state import resume
 from streamkernel.daemon.run_state.models import published_entry
+from streamkernel.daemon.run_state.predict_mode import ModelReload
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.configurations import OWN, predicting

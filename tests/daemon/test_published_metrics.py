@@ -18,9 +18,8 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.http.published import PublishedMetrics, answer_scrape
 from streamkernel.daemon.http.server import Server
-from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.exporter import Exporter
-from streamkernel.daemon.runtime import run
+from streamkernel.daemon.runtime import LifecycleListener, run
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.endpoint import get, values_of
 

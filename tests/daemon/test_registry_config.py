@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streamkernel.daemon.assembly.connectors import make_sink, target_type_of
+from streamkernel.daemon.assembly.connectors import make_sink
 from tests.daemon.configurations import GOOD, MODEL, lines_of, plan_of
 from tests.registry.needs import needed
 
@@ -72,6 +72,6 @@ def test_lines_have_the_schema_of_their_labels(tmp_path: Path, target_type: str)
     text = source(URL, "avro").replace("target: y", f"target: y, target_type: {target_type}")
     text += sink("", "avro").removeprefix(GOOD)
     plan = plan_of(tmp_path, text)
-    made = make_sink(plan.config.predictions, "predictions", target_type_of(plan))
+    made = make_sink(plan.config.predictions, "predictions", plan)
     kinds = {"str": "string", "int": "long", "bool": "boolean"}
     assert f'"name":"target","type":["null","{kinds[target_type]}"]' in made._encoder._own.text  # type: ignore[attr-defined]

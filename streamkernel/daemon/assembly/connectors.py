@@ -10,6 +10,9 @@ from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.ports import SettingError, Sink, Source, SourceError
 from streamkernel.connectors.target_columns import names_of
 from streamkernel.daemon.base.model import OF_EACH
+from streamkernel.daemon.components.late_labels import label_source
+from streamkernel.daemon.components.predict_mode import names_checkpoints, needs_target
+from streamkernel.daemon.components.several_models import model_columns
 from streamkernel.daemon.config import schema as settings
 from streamkernel.daemon.config.outputs import PassingColumnsConfig
 from streamkernel.daemon.config.plan import Plan
@@ -33,23 +36,22 @@ _NOT_OF_TOPICS = (
 
 def make_source(
     source: settings.SourceConfig,
-    limits: settings.LimitsConfig,
+    config: settings.Config,
     key: str = "source",
     checkpoint: settings.CheckpointConfig | None = None,
-    mode: str = "learn",
 ) -> Source:
     """Return a source, unopened.
 
     Parameters
     ----------
-    source, limits
-        The section of the source, and the limits of its records.
+    source
+        The section of the source.
+    config
+        The configuration, which limits the records.
     key
         The key of the section.
     checkpoint
         The source may store what a restart needs in this directory; None: nowhere.
-    mode
-        In mode predict, records need no target.
 
     Raises
     ------
@@ -59,18 +61,18 @@ def make_source(
     """
     # The other fields of a section are arguments of its connector.
     given = {name: value for name, value in source if name not in _NOT_OF_SOURCES}
-    given["max_string"] = limits.max_string
+    given["max_string"] = config.limits.max_string
     try:
         if isinstance(source, settings.RiverSourceConfig):
             from streamkernel.connectors.river import RiverSource
 
             return RiverSource(**given)
-        given["max_record_bytes"] = limits.max_record_bytes
+        given["max_record_bytes"] = config.limits.max_record_bytes
         given["inputs"] = None if source.inputs is None else source.inputs.settings()
         if isinstance(source, settings.CsvSourceConfig):
             from streamkernel.connectors.files.csv import CsvSource
 
-            given["target_required"] = mode == "learn" or key != "source"
+            given["target_required"] = needs_target(config, key)
             return CsvSource(**given)
         if isinstance(source, settings.JsonlSourceConfig):
             from streamkernel.connectors.files.source import JsonLinesSource
@@ -102,14 +104,12 @@ def order_log(checkpoint: settings.CheckpointConfig, key: str = "source") -> Pat
 def make_sink(
     sink: settings.PredictionsConfig | settings.DeadLettersConfig | settings.KafkaSinkConfig | None,
     key: str,
-    targets: settings.TargetType | tuple[str, ...] = "str",
-    mode: str = "learn",
-    several_models: bool = False,
+    plan: Plan | None = None,
 ) -> Sink:
     """Return the unopened sink of the section at a key; without a section, one that drops everything.
 
-    A table and a schema have fields for targets of this type, and for the names of several models; of mode predict, a
-    table has the checkpoint as well. CSV has columns for each of several targets.
+    What lines have depends on the plan: the type or the columns of targets, the names of several models, and the
+    checkpoint of a trained one. Without a plan, targets are text, and lines have none of the others.
 
     Raises
     ------
@@ -117,6 +117,8 @@ def make_sink(
         If its settings cannot be used.
 
     """
+    targets = "str" if plan is None else target_type_of(plan)
+    of_models = [] if plan is None else model_columns(plan.config)
     several = () if isinstance(targets, str) else targets
     kind: settings.TargetType = targets if isinstance(targets, str) else "str"
     names = tuple(column.name for column in passed_columns(sink)) if isinstance(sink, PassingColumnsConfig) else ()
@@ -124,9 +126,9 @@ def make_sink(
         with _extra("parquet", key):
             from streamkernel.connectors.parquet.columns import prediction_columns
             from streamkernel.connectors.parquet.sink import ParquetSink
-        of_models = _model_columns(sink) if several_models else []
-        passed = [*of_models, *passed_columns(sink)]
-        columns = prediction_columns(kind, sink.classes, passed, checkpoint=mode == "predict")
+        passed = [*(PassedColumn(name, name, "str") for name in of_models), *passed_columns(sink)]
+        checkpoint = plan is not None and names_checkpoints(plan.config)
+        columns = prediction_columns(kind, sink.classes, passed, checkpoint=checkpoint)
         return ParquetSink(sink.path, columns, sink.classes, sink.existing, sink.roll_seconds, sink.compression)
     if isinstance(sink, settings.JsonlSinkConfig):
         from streamkernel.connectors.files.sinks import JsonLinesSink
@@ -136,8 +138,7 @@ def make_sink(
         from streamkernel.connectors.files.sinks import CsvSink
 
         if isinstance(sink, settings.CsvPredictionsConfig):
-            added = [one.name for one in _model_columns(sink)] if several_models else []
-            return CsvSink(sink.path, sink.existing, sink.classes, names, added, several)
+            return CsvSink(sink.path, sink.existing, sink.classes, names, of_models, several)
         return CsvSink(sink.path, sink.existing)
     if isinstance(sink, settings.KafkaSinkConfig):
         with _extra("kafka", key):
@@ -145,7 +146,7 @@ def make_sink(
 
         given = {name: value for name, value in sink if name not in _NOT_OF_TOPICS}
         passed = passed_columns(sink) if isinstance(sink, PassingColumnsConfig) else []
-        lines = prediction_schema(kind, passed, several_models=several_models)
+        lines = prediction_schema(kind, passed, several_models=bool(of_models))
         try:
             return KafkaSink(
                 **given,
@@ -172,12 +173,6 @@ def passed_columns(output: PassingColumnsConfig) -> list[PassedColumn]:
         )
         for one in output.include
     ]
-
-
-def _model_columns(output: PassingColumnsConfig) -> list[PassedColumn]:
-    """Return the columns that lines of several models have in an output: a name, and the others as JSON."""
-    names = ["model", *(["models"] if output.models == "all" else [])]
-    return [PassedColumn(name, name, "str") for name in names]
 
 
 def let_pass(source: Source, config: settings.Config) -> None:
@@ -207,8 +202,7 @@ def target_type_of(plan: Plan) -> settings.TargetType | tuple[str, ...]:
         return names_of(getattr(plan.config.source, "target", None))
     if plan.task != "classification":
         return "float"
-    source = plan.config.source if plan.config.labels is None else plan.config.labels.source
-    return getattr(source, "target_type", "str")
+    return getattr(label_source(plan.config), "target_type", "str")
 
 
 @contextmanager

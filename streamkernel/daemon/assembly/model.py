@@ -14,6 +14,7 @@ from streamkernel.daemon.assembly.names import HOME, NameRefused, full_name, lon
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
+from streamkernel.daemon.components.several_models import pipelines_of
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem, dotted, shown
 
@@ -233,10 +234,9 @@ def try_model(plan: Plan) -> None:
 
     """
     imports = plan.config.imports
-    for name, steps in plan.config.pipelines.items():
-        model = plan.models.get(name, plan.model)
+    for name, steps in pipelines_of(plan.config).items():
         which = f"models.{name}: the model" if name else "the model"
         try:
-            load_model(dump_model(model, imports), build_model(steps, imports), imports)
+            load_model(dump_model(plan.models[name], imports), build_model(steps, imports), imports)
         except UnfitError as error:
             raise CheckpointError(f"{which} cannot be restored from a checkpoint: {error}") from error

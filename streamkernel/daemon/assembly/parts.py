@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
-from streamkernel.daemon.assembly.connectors import make_sink, target_type_of
+from streamkernel.daemon.assembly.connectors import make_sink
 from streamkernel.daemon.assembly.processor import feed_of
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.http.server import Server, short_turns
 from streamkernel.daemon.monitoring.exporter import Exporter
-from streamkernel.daemon.monitoring.status import StatusBoard
 from streamkernel.daemon.run_state.component import OpenSource
-from streamkernel.daemon.run_state.header import sources_of
+from streamkernel.daemon.run_state.header import COMPONENTS, sources_of
 from streamkernel.daemon.run_state.start import Start
 from streamkernel.daemon.stream.in_flight import InFlightMarker, InFlightMarkers
 from streamkernel.daemon.stream.loop import Feed
@@ -24,7 +24,6 @@ from streamkernel.daemon.stream.stop import StopSignals
 
 __all__ = [
     "log_reading",
-    "make_board",
     "make_exporter",
     "make_store",
     "open_feed",
@@ -46,22 +45,10 @@ def make_exporter(plan: Plan, start: Start) -> Exporter | None:
     """Return the exporter of the metrics; None where none are served."""
     if plan.config.metrics is None:
         return None
-    window = plan.config.metrics.window
-    return Exporter(
-        start.models.main.model,
-        plan.report,
-        window,
-        start.join,
-        plan.source,
-        plan.labels,
-        start.trained,
-        tuple(plan.config.flush_seconds),
-    )
-
-
-def make_board(plan: Plan, exporter: Exporter | None, health: Health) -> StatusBoard | None:
-    """Return what the status page shows; None where it is not served."""
-    return None if exporter is None else StatusBoard(plan, health, exporter)
+    parts: dict[str, Any] = {"source": plan.source, "outputs": tuple(plan.config.flush_seconds)}
+    for component in COMPONENTS:
+        parts |= component.exported(start, plan)
+    return Exporter(start.models.main.model, plan.report, plan.config.metrics.window, **parts)
 
 
 def serve(plan: Plan, exporter: Exporter, health: Health, stack: ExitStack) -> tuple[str, int]:
@@ -91,9 +78,7 @@ def open_sinks(
     plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack, exporter: Exporter | None = None
 ) -> Sinks:
     """Open the outputs, each at the mark it continues from; the exporter hears how late their lines are."""
-    targets = target_type_of(plan)
-    several = bool(plan.models)
-    made = {key: make_sink(one, key, targets, plan.config.mode, several) for key, one in plan.config.outputs.items()}
+    made = {key: make_sink(one, key, plan) for key, one in plan.config.outputs.items()}
     sinks = Sinks(
         made,
         max_waiting_bytes=plan.config.limits.max_waiting_bytes,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from streamkernel.connectors.ports import Source, SourceError
 from streamkernel.daemon.assembly.connectors import let_pass, make_sink, make_source
 from streamkernel.daemon.assembly.model import build_model
-from streamkernel.daemon.assembly.tasks import model_conflicts
-from streamkernel.daemon.base.model import Model, task_of
-from streamkernel.daemon.components.catalogue import feature_problems
+from streamkernel.daemon.base.model import Model, Task, task_of
+from streamkernel.daemon.components.catalogue import feature_problems, model_problems
 from streamkernel.daemon.components.predict_mode import with_mode_defaults
+from streamkernel.daemon.components.several_models import published_of
 from streamkernel.daemon.components.topics import with_transactional_ids
 from streamkernel.daemon.components.warm_start import problems_of_warm_source
 from streamkernel.daemon.config.document import Document, read
@@ -21,7 +21,7 @@ from streamkernel.daemon.config.files import file_problems
 from streamkernel.daemon.config.overrides import Override
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
-from streamkernel.daemon.config.schema import Config
+from streamkernel.daemon.config.schema import Config, ReportName
 from streamkernel.daemon.config.validate import validate
 from streamkernel.daemon.stream.quality import REPORTS
 
@@ -49,29 +49,27 @@ def plan_of(path: Path, document: Document) -> Plan:
         config = with_transactional_ids(with_mode_defaults(config))
         problems += [*feature_problems(config), *file_problems(config, path)]
     problems = [*document.problems, *problems]
-    models, model_problems = _models(document, problems)
-    problems = _first_for_each_key([*problems, *model_problems])
+    models, wrong = _models(document, problems)
+    problems = _first_for_each_key([*problems, *wrong])
     if config is not None:
         sources, connector_problems = _connectors(config)
         problems = _first_for_each_key([*problems, *connector_problems])
     if models and config is not None:
-        model = models[config.publish if config.publish in models else next(iter(models))]
-        problems += model_conflicts(config, models, model)
+        published = published_of(config)
+        task = task_of(models[published])
+        report = config.metrics.report if config.metrics is not None else None
+        problems += [*model_problems(config, models, published), *_of_report(report or (), task)]
         if not problems:
-            task = task_of(model)
-            report = config.metrics.report if config.metrics is not None else None
             return Plan(
                 path=path,
                 config=config,
                 raw=document.raw,
-                source=sources["source"],
-                model=model,
+                sources=sources,
+                models=models,
+                published=published,
                 task=task,
                 report=tuple(report or REPORTS[task]),
                 redact=document.redact,
-                labels=sources.get("labels.source"),
-                warm=sources.get("warm_start.source"),
-                models={} if config.models is None else models,
             )
     raise ConfigError(*map(document.as_written, problems))
 
@@ -82,15 +80,14 @@ def _connectors(config: Config) -> tuple[dict[str, Source], list[Problem]]:
     problems: list[Problem] = []
     for key, source in config.sources.items():
         try:
-            sources[key] = make_source(source, config.limits, key, config.checkpoint, config.mode)
+            sources[key] = make_source(source, config, key, config.checkpoint)
             if key == "source":
                 let_pass(sources[key], config)
         except ConfigError as error:
             problems += error.problems
         except SourceError as error:
             problems.append(Problem("predictions.include", str(error)))
-    if (warm := sources.get("warm_start.source")) is not None:
-        problems += problems_of_warm_source(warm, config.sources["warm_start.source"].kind)
+    problems += problems_of_warm_source(config, sources)
     for key, sink in config.outputs.items():
         try:
             make_sink(sink, key)
@@ -119,6 +116,13 @@ def _models(document: Document, problems: Sequence[Problem]) -> tuple[dict[str, 
         except ConfigError as error:
             wrong += error.problems
     return ({}, wrong) if wrong else (built, [])
+
+
+def _of_report(report: Sequence[ReportName], task: Task) -> Iterator[Problem]:
+    fitting = f"use {', '.join(REPORTS[task])}" if REPORTS[task] else "for which there are none"
+    for index, metric in enumerate(report):
+        if metric not in REPORTS[task]:
+            yield Problem(f"metrics.report[{index}]", f"{metric} does not fit a model for {task}, {fitting}")
 
 
 def _first_for_each_key(problems: Sequence[Problem]) -> list[Problem]:

@@ -21,17 +21,17 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink], n_partitions: int = 0) -> lis
     config, source = plan.config, plan.source
     lines = []
     unlabeled = not isinstance(config.source, RiverSourceConfig) and config.source.target is None
-    supervised = any(task_of(model) != "novelty" for model in (plan.models or {"": plan.model}).values())
+    supervised = any(task_of(model) != "novelty" for model in plan.models.values())
     if unlabeled and supervised and config.labels is None and config.mode == "learn":
         lines.append("source.target is not set: no record has a label, and nothing is learned")
     if twice := learned_twice(config):
         lines.append(twice)
-    if config.labels is not None and any(map(_loses_lags, (plan.models or {"": plan.model}).values())):
+    if config.labels is not None and any(map(_loses_lags, plan.models.values())):
         lines.append(
             "model: in a pipeline, a record with a late label is learned with other lags than it was predicted "
             "with. Use the estimator without a pipeline: it scales and encodes its inputs"
         )
-    if name := next(filter(None, map(never_learning, (plan.models or {"": plan.model}).values())), ""):
+    if name := next(filter(None, map(never_learning, plan.models.values())), ""):
         lines.append(
             f"model: the {name} stops its KernelNoveltyDetector from learning: its first scores are equal and count "
             "as flagged. Set protect_anomaly_detector: false"
@@ -50,7 +50,7 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink], n_partitions: int = 0) -> lis
     else:
         lines += [
             f"{one.describe()} cannot be resumed: a restart keeps the model, but may miss or repeat {what}"
-            for one, what in ((source, "records"), (plan.labels, "labels"))
+            for one, what in ((source, "records"), (plan.sources.get("labels.source"), "labels"))
             if one is not None and not one.resumable
         ]
     if config.checkpoint is not None and _mixed(plan, n_partitions):

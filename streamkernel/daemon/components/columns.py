@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from streamkernel.connectors.class_columns import class_columns
 from streamkernel.connectors.target_columns import SpreadTargets, names_of
 from streamkernel.daemon.base.line_names import line_names
+from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.components.declaration import Component
+from streamkernel.daemon.components.late_labels import label_source
 from streamkernel.daemon.config.outputs import (
     ClassColumnsConfig,
     KafkaPredictionsConfig,
@@ -24,6 +26,9 @@ __all__ = ["COLUMNS", "has_typed_lines"]
 
 _TYPES: dict[str, tuple[type, str]] = {"str": (str, "text, in quotes"), "int": (int, "int"), "bool": (bool, "bool")}
 _OF_MESSAGES = ("kafka.key", "kafka.timestamp", "kafka.headers", "kafka.header.")
+
+
+_WITHOUT_CLASSES = {"regression": "a regressor", "novelty": "a novelty detector", "density_ratio": "a density ratio"}
 
 
 def _of_names(config: Config) -> Iterator[Problem]:
@@ -54,8 +59,7 @@ def _of_classes(config: Config) -> Iterator[Problem]:
     output = config.predictions
     assert isinstance(output, ClassColumnsConfig)
     columns = class_columns(output.classes)[:-1]
-    targets = config.source if config.labels is None else config.labels.source
-    wanted = _TYPES.get(getattr(targets, "target_type", ""))
+    wanted = _TYPES.get(getattr(label_source(config), "target_type", ""))
     for index, (label, column) in enumerate(zip(output.classes, columns, strict=True)):
         key = f"predictions.classes[{index}]"
         if column in columns[:index]:
@@ -94,6 +98,20 @@ def _asks_for_key(config: Config) -> bool:
     return isinstance(output, KafkaPredictionsConfig) and output.key == "source" and "key" in output.model_fields_set
 
 
+def _classes_of_models(config: Config, models: Mapping[str, Model], published: str) -> Iterator[Problem]:  # noqa: ARG001
+    if (task := task_of(models[published])) in _WITHOUT_CLASSES:
+        yield Problem("predictions.classes", f"not for {_WITHOUT_CLASSES[task]}, which has no classes")
+
+
+def _types_of_models(config: Config, models: Mapping[str, Model], published: str) -> Iterator[Problem]:
+    for section, source in config.sources.items():
+        target, kind = getattr(source, "target", None), getattr(source, "target_type", "float")
+        is_score = task_of(models[published]) in ("novelty", "density_ratio") and target is not None
+        if is_score and kind != "float":
+            why = f"a score is a number, {section}.target is a {kind}, and this output needs one type for both"
+            yield Problem("predictions", f"{why}: use jsonl, csv or json")
+
+
 COLUMNS = (
     Component(
         "passed_columns",
@@ -105,6 +123,7 @@ COLUMNS = (
         lambda config: ["predictions.classes"] if getattr(config.predictions, "classes", ()) else [],
         excludes={"several_targets": "not with several targets, whose labels are true and false: leave it out"},
         problems=_of_classes,
+        model_problems=_classes_of_models,
     ),
     Component(
         "typed_lines",
@@ -112,6 +131,7 @@ COLUMNS = (
         excludes={
             "several_targets": "this output has one column for the prediction, not several: use jsonl, csv or json"
         },
+        model_problems=_types_of_models,
     ),
     Component(
         "parquet",

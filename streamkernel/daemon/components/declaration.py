@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.config.problems import Problem
 from streamkernel.daemon.config.schema import Config
 
@@ -32,6 +33,8 @@ class Component:
         By the name of a feature that must be off, the message of the problem if it is on.
     problems
         Returns the mistakes in its settings that no pair of features explains.
+    model_problems
+        Returns what does not fit the models, given by their names with the name of the published one.
 
     """
 
@@ -41,6 +44,7 @@ class Component:
     needs: Mapping[str, str] = field(default_factory=dict)
     excludes: Mapping[str, str] = field(default_factory=dict)
     problems: Callable[[Config], Iterable[Problem]] = lambda _: ()
+    model_problems: Callable[[Config, Mapping[str, Model], str], Iterable[Problem]] = lambda *_: ()
 
     def active(self, config: Config) -> bool:
         """Return whether a configuration turns the feature on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import glob
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +16,15 @@ from streamkernel.daemon.config.document import Document
 from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.schema import Config, KafkaSourceConfig
 
-__all__ = ["GROUP_MODE", "GROUP_OPTIONS", "PLACEHOLDER", "group_of", "partition_directories", "partition_document"]
+__all__ = [
+    "GROUP_MODE",
+    "GROUP_OPTIONS",
+    "PLACEHOLDER",
+    "group_of",
+    "of_partitions",
+    "partition_directories",
+    "partition_document",
+]
 
 PLACEHOLDER = "{partition}"
 """The number of the partition, in a name of the configuration."""
@@ -64,6 +73,11 @@ GROUP_MODE = Component(
     problems=_problems,
 )
 GROUP_OPTIONS = Component("group_options", _options_given, needs={"group_mode": "works only with source.group"})
+
+
+def of_partitions(path: str) -> list[str]:
+    """Return the existing paths that a path with the placeholder means; one without means itself."""
+    return sorted(glob.glob("*".join(map(glob.escape, path.split(PLACEHOLDER))))) if PLACEHOLDER in path else [path]
 
 
 def partition_directories(directory: Path) -> dict[int, Path]:

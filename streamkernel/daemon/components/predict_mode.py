@@ -8,10 +8,48 @@ from typing import Any
 
 from streamkernel.daemon.components.declaration import Component
 from streamkernel.daemon.config.outputs import FileSinkConfig
-from streamkernel.daemon.config.problems import Problem
+from streamkernel.daemon.config.problems import ConfigError, Problem
 from streamkernel.daemon.config.schema import Config
 
-__all__ = ["INITIAL_MODEL", "PREDICT_MODE", "RELOAD", "SERVE_FROM", "with_mode_defaults"]
+__all__ = [
+    "INITIAL_MODEL",
+    "PREDICT_MODE",
+    "RELOAD",
+    "SERVE_FROM",
+    "names_checkpoints",
+    "needs_target",
+    "with_mode_defaults",
+    "with_served_model",
+]
+
+
+def needs_target(config: Config, section: str) -> bool:
+    """Return whether a source must have the column of its target: records that are only predicted need none."""
+    return config.mode == "learn" or section != "source"
+
+
+def names_checkpoints(config: Config) -> bool:
+    """Return whether lines name the checkpoint of the model that predicted: a model that learns has none."""
+    return config.mode == "predict"
+
+
+def with_served_model(config: Config) -> Config:
+    """Return a configuration in mode predict: that of a run that learns predicts with the model of its checkpoints.
+
+    Raises
+    ------
+    ConfigError
+        If the run that learns has no checkpoints.
+
+    """
+    if config.mode == "predict":
+        return config
+    if config.checkpoint is None:
+        why = "required, serve reads the model of the run that learns from its directory"
+        raise ConfigError(Problem("checkpoint", why))
+    # Of several models, the one that the checkpoint says is published, also after a promotion.
+    alone: dict[str, Any] = {"mode": "predict", "initial_model": None, "publish": None}
+    return with_mode_defaults(config.model_copy(update=alone))
 
 
 def with_mode_defaults(config: Config) -> Config:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamkernel.connectors.files.names import is_pattern, matching
 from streamkernel.connectors.ports import Source
+from streamkernel.daemon.base.model import Model
+from streamkernel.daemon.base.window_refit import window_refit_of
 from streamkernel.daemon.components.declaration import Component
 from streamkernel.daemon.config.problems import Problem
 from streamkernel.daemon.config.schema import Config, JournalSourceConfig, KafkaSourceConfig, RiverSourceConfig
 from streamkernel.daemon.config.sources import is_list, paths_of
 
-__all__ = ["WARM_START", "learned_twice", "problems_of_warm_source"]
+__all__ = ["WARM_START", "learned_twice", "problems_of_warm_source", "refits"]
 
 _OTHERWISE = "learn it in its own run, and name that run's checkpoint.directory in initial_model"
 
@@ -36,6 +38,17 @@ def _problems(config: Config) -> Iterator[Problem]:
         yield Problem("warm_start.source.target", "must name the same targets as source.target, in the same order")
 
 
+def refits(config: Config, models: Mapping[str, Model]) -> bool:
+    """Return whether a model is refitted after the last record of a warm start."""
+    warm = config.warm_start
+    return warm is not None and warm.refit is not False and any(map(window_refit_of, models.values()))
+
+
+def _of_models(config: Config, models: Mapping[str, Model], published: str) -> Iterator[Problem]:  # noqa: ARG001
+    if config.warm_start is not None and config.warm_start.refit and not refits(config, models):
+        yield Problem("warm_start.refit", "no model is a streamkernel.WindowRefit: leave it out")
+
+
 WARM_START = Component(
     "warm_start",
     lambda config: [] if config.warm_start is None else ["warm_start"],
@@ -44,6 +57,7 @@ WARM_START = Component(
         "group_mode": f"not with source.group, where each partition has its own model: {_OTHERWISE}",
     },
     problems=_problems,
+    model_problems=_of_models,
 )
 
 
@@ -74,8 +88,11 @@ def _places(source: Any) -> set[str]:
     return {os.path.realpath(file) for file in files if file != "-"}
 
 
-def problems_of_warm_source(source: Source, kind: str) -> Iterator[Problem]:
-    """Yield why the model cannot learn an unopened source of a kind first."""
+def problems_of_warm_source(config: Config, sources: Mapping[str, Source]) -> Iterator[Problem]:
+    """Yield why the model cannot learn the source of a warm start first, given the unopened sources by section."""
+    if (source := sources.get("warm_start.source")) is None:
+        return
+    kind = config.sources["warm_start.source"].kind
     if kind == "river" and source.total is None:
         why = f"must be a source that ends, {source.describe()} does not: {_OTHERWISE}"
         yield Problem("warm_start.source", why)

@@ -256,11 +256,6 @@ class Config(Section):
     log: LogConfig = LogConfig()
 
     @property
-    def pipelines(self) -> dict[str, list[Any]]:
-        """The steps of each model by its name, which is empty where there is one without."""
-        return {"": self.model or []} if self.models is None else dict(self.models)
-
-    @property
     def sources(self) -> dict[str, SourceConfig]:
         """The sections of sources, by their key."""
         found = {"source": self.source}

@@ -188,6 +188,7 @@ class StatusBoard:
 
     def _made(self, view: View, now: float, rate: float, lag: Mapping[tuple[str, int], int]) -> dict[str, Any]:
         plan, checkpoint = self._plan, self._checkpoint()
+        labels = plan.sources.get("labels.source")
         positions = [
             {"of": of, "partition": number, "offset": one.offset}
             for of, places in self._places.items()
@@ -200,7 +201,7 @@ class StatusBoard:
             "mode": plan.config.mode,
             "streamkernel": version("streamkernel"),
             "source": plan.redact(self._source()),
-            "labels_source": None if plan.labels is None else plan.redact(plan.labels.describe()),
+            "labels_source": None if labels is None else plan.redact(labels.describe()),
             "started": round(self._started, 3),
             "snapshot": round(now, 3),
             "rate": rate,

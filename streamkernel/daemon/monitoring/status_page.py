@@ -24,11 +24,10 @@ _SCRIPTS = ("text.js", "charts.js", "parts.js", "page.js")
 
 def publish_page(plan: Plan, health: Health, status: StatusSource) -> dict[str, str]:
     """Let a server answer with the page of a configuration and its status; return the models as text, by name."""
-    models = plan.models or {"": plan.model}
-    page = _document({name: drawn(model, plan.redact) for name, model in models.items()})
+    page = _document({name: drawn(model, plan.redact) for name, model in plan.models.items()})
     policy = content_policy(page_file("page.css"), _script())
     health.page, health.policy, health.status = (lambda: page), policy, status
-    return {name: plan.redact(repr(model)) for name, model in models.items()}
+    return {name: plan.redact(repr(model)) for name, model in plan.models.items()}
 
 
 def drawn(model: Model, redact: Callable[[str], str]) -> str:

@@ -6,13 +6,12 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Any
 
 from streamkernel.connectors.ports import Position, Sink, SinkError
-from streamkernel.daemon.assembly.connectors import make_sink, target_type_of
+from streamkernel.daemon.assembly.connectors import make_sink
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.replay.feed import is_replayed
 from streamkernel.daemon.run_state.start import Start
@@ -64,8 +63,7 @@ def open_outputs(plan: Plan, start: Start, letters: Path, stack: ExitStack) -> R
         Where an output cannot be gone on with.
 
     """
-    make = partial(make_sink, targets=target_type_of(plan), several_models=bool(plan.models))
-    made = {key: make(one, key) for key, one in plan.config.outputs.items()}
+    made = {key: make_sink(one, key, plan) for key, one in plan.config.outputs.items()}
     sinks = ReplaySinks(made, max_waiting_bytes=plan.config.limits.max_waiting_bytes)
     stack.enter_context(sinks)
     for key, sink in made.items():
@@ -74,7 +72,7 @@ def open_outputs(plan: Plan, start: Start, letters: Path, stack: ExitStack) -> R
             output = plan.config.dead_letters
             assert output is not None
             appending = output.model_copy(update={"existing": "append"})
-            sinks.sinks[key] = sink = make(appending, key)
+            sinks.sinks[key] = sink = make_sink(appending, key, plan)
             sinks.mended, mark = True, None
             _log.info("%s was changed after the daemon wrote it: replay uses it as it is now", letters)
         sink.open(mark)

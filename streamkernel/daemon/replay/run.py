@@ -17,10 +17,11 @@ from streamkernel.daemon.assembly.processor import compared, make_processor
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.components.catalogue import REPLAY
 from streamkernel.daemon.components.group_mode import group_of, partition_document
 from streamkernel.daemon.config.document import document_of
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.problems import ConfigError, Problem
+from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import KafkaSinkConfig
 from streamkernel.daemon.replay.accounting import ReplayAccounting
 from streamkernel.daemon.replay.feed import ReplayFeed
@@ -31,8 +32,8 @@ from streamkernel.daemon.replay.selection import LetterSelection
 from streamkernel.daemon.replay.sources import open_sources
 from streamkernel.daemon.run_state import resume
 from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
+from streamkernel.daemon.run_state.resume import lock_stopped, newest_of
 from streamkernel.daemon.run_state.start import Start
-from streamkernel.daemon.run_state.stopped import lock_stopped, newest_of
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.stop import StopSignals
 
@@ -63,7 +64,8 @@ def replay(plan: Plan, path: Path) -> ReplayReport:
         When something fails, or the letters are not of this checkpoint; the message is one sentence.
 
     """
-    _check_configuration(plan)
+    if problems := REPLAY.problems(plan.config):
+        raise ConfigError(*problems)
     _check_file(plan, path)
     report = ReplayReport(path)
     if group_of(plan.config) is None:
@@ -117,7 +119,7 @@ def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None 
             return empty_inputs(sources["records"].source, record)  # that of the plan is not open
 
         loop = Loop(
-            compared(plan, feed, processor, place=str(path), empty=empty),
+            compared(plan, feed, processor, start, place=str(path), empty=empty),
             processor,
             sinks,
             start.positions,
@@ -153,18 +155,6 @@ class _ReplayCheckpoints(Checkpoints):
         if self._accounting.changed and self._coordinator.schedule is not None:
             self._coordinator.schedule.moved()
             self._coordinator.finish()
-
-
-def _check_configuration(plan: Plan) -> None:
-    problems = []
-    if plan.config.checkpoint is None:
-        why = "required by replay, which learns into the newest checkpoint of its directory"
-        problems.append(Problem("checkpoint", why))
-    if plan.config.mode == "predict":
-        why = "must be learn for replay: in mode predict, read the fixed records as a source"
-        problems.append(Problem("mode", why))
-    if problems:
-        raise ConfigError(*problems)
 
 
 def _check_file(plan: Plan, path: Path) -> None:

@@ -15,6 +15,7 @@ from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import CsvSourceConfig, KafkaSourceConfig
 from streamkernel.daemon.config.sources import is_several
+from streamkernel.daemon.run_state.header import sources_of
 from streamkernel.daemon.run_state.start import Start
 
 __all__ = ["SECTIONS", "ReplaySource", "open_sources"]
@@ -47,17 +48,16 @@ class ReplaySource(NamedTuple):
 def open_sources(plan: Plan, start: Start, wanted: Mapping[str, int], stack: ExitStack) -> dict[str, ReplaySource]:
     """Make what decodes the letters of each source that has any."""
     made = {}
+    places = {one.section: one.positions for one in sources_of(start, plan)}
     for name in wanted:
         key = SECTIONS[name]
         written = plan.config.sources[key]
         # One that keeps nothing next to the checkpoint, and waits for nothing.
         still = written.model_copy(update={"follow": False}) if hasattr(written, "follow") else written
-        source = stack.enter_context(make_source(still, plan.config.limits, key))
+        source = stack.enter_context(make_source(still, plan.config, key))
         if name == "records":
             let_pass(source, plan.config)
-        positions: Mapping[int, Position] = start.positions
-        if name == "labels" and start.join is not None:
-            positions = dict(start.join.positions)
+        positions = places[key] if key == "source" else dict(places[key])
         if is_several(written):
             source.open(positions)
         elif isinstance(written, CsvSourceConfig):

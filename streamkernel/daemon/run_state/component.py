@@ -7,7 +7,7 @@ own section and its own bytes only.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -18,7 +18,11 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.schema import SourceConfig
-from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.run_state.schedule import CheckpointObserver
+from streamkernel.daemon.stream.challengers import Challengers
+from streamkernel.daemon.stream.learner import Learner
+from streamkernel.daemon.stream.loop import Feed, Observer
+from streamkernel.daemon.stream.processor import Processor, Stage
 
 if TYPE_CHECKING:
     from streamkernel.daemon.run_state.start import Start
@@ -120,7 +124,9 @@ class OpenSource:
     marker
         The name of the file that marks which of them are in flight.
     first
-        Whether it is read to its end before the others are.
+        Of a source that is read to its end before the others: makes its processor from that of the main source.
+    then
+        What follows its last record, as a phrase.
 
     """
 
@@ -131,11 +137,12 @@ class OpenSource:
     what: str = "record"
     kind: type[Record] = Record
     marker: str = "learning"
-    first: bool = False
+    first: Callable[[Processor], Processor] | None = None
+    then: str = ""
 
 
 class StateComponent:
-    """A component of a run's state; this one has nothing to save.
+    """A component of a run: its part of the state, and what it adds to the run; this one has nothing of either.
 
     Attributes
     ----------
@@ -178,6 +185,50 @@ class StateComponent:
 
     def restore(self, saved: Saved, start: Start, plan: Plan) -> None:
         """Restore the state of a run from what was saved, which fits."""
+
+    def begin(self, start: Start, plan: Plan) -> None:
+        """Prepare the state of a run that starts over."""
+
+    def load(self, start: Start, plan: Plan, outputs: Mapping[str, Any]) -> None:
+        """Load what is not in the checkpoint of the run, before anything is opened; check it against the outputs.
+
+        Raises
+        ------
+        CheckpointError, DaemonError
+            Where the run cannot start with it.
+
+        """
+
+    def stage(self, start: Start, plan: Plan, learner: Learner, challengers: Challengers) -> Stage | None:  # noqa: ARG002
+        """Return the stage between the source and the models; None where a record and its label come together."""
+        return None
+
+    def feed(self, start: Start, plan: Plan) -> Feed | None:  # noqa: ARG002
+        """Return what the loop reads from the open sources; None where that is the source of the records."""
+        return None
+
+    def excluded(self, start: Start) -> Iterator[str]:  # noqa: ARG002
+        """Yield the fields of a record that are no inputs of the model."""
+        yield from ()
+
+    def observe(
+        self,
+        observer: Observer,
+        start: Start,  # noqa: ARG002
+        plan: Plan,  # noqa: ARG002
+        processor: Processor,  # noqa: ARG002
+        notes: CheckpointObserver,  # noqa: ARG002
+    ) -> Observer:
+        """Return the observer of the loop, around the one that is given."""
+        return observer
+
+    def exported(self, start: Start, plan: Plan) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return what the exporter takes its metrics from, by the names of its arguments."""
+        return {}
+
+    def check(self, plan: Plan, starts: Sequence[Start]) -> str | None:  # noqa: ARG002
+        """Return a line for `check`, given where the run would begin, in a group where each partition would."""
+        return None
 
 
 # What of a source decides which records the model sees. Not its path: a file is known by its first bytes, and may move.

@@ -49,6 +49,8 @@ class CheckpointCoordinator(Checkpoints):
         Notes checkpoints.
     saved
         Called with the offsets to commit to a group, by partition.
+    main
+        The processor of the main source while another source is read before it.
 
     """
 
@@ -59,6 +61,7 @@ class CheckpointCoordinator(Checkpoints):
     start: Start
     observer: CheckpointObserver = field(default_factory=CheckpointObserver)
     saved: Callable[[Mapping[int, int]], None] = lambda _: None
+    main: Processor | None = None
 
     def __post_init__(self) -> None:
         self._reached: str | None = None
@@ -97,7 +100,7 @@ class CheckpointCoordinator(Checkpoints):
             crash.point("flushed")
             # 3. Snapshot: of model, counts, late labels and positions at once.
             self.start.marks = marks
-            about, payload = take_snapshot(self.start, self.plan, self.main)
+            about, payload = take_snapshot(self.start, self.plan, self.main or self.processor)
             # 4. Write: durably, and under its name only when it is whole.
             path = (store.replace if schedule.replaces(taken) else store.write)(about, payload)
             size = path.stat().st_size
@@ -180,11 +183,6 @@ class CheckpointCoordinator(Checkpoints):
                     raise
                 return {}  # a full disk: whether that matters is seen when the checkpoint is written
         return None
-
-    @property
-    def main(self) -> Processor:
-        """The processor of the main source, whose counts a checkpoint has."""
-        return self.processor
 
     def room(self, taken: int) -> int | None:
         return None if self.schedule is None else self.schedule.room(taken)
@@ -289,8 +287,8 @@ class CheckpointCoordinator(Checkpoints):
 
     def describe(self) -> str:
         """Return a phrase on the last checkpoint, and in mode predict on the one that the model is from."""
-        trained = self.start.trained
-        return self._last() + ("" if trained is None else f"; predicting with {trained.describe()}")
+        models = self.start.models
+        return self._last() + ("" if models.checkpoint is None else f"; predicting with {models.origin}")
 
     def _last(self) -> str:
         if self.schedule is None:

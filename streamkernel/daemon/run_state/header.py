@@ -22,9 +22,9 @@ from streamkernel.daemon.run_state.component import (
 from streamkernel.daemon.run_state.late_labels import LateLabelsState
 from streamkernel.daemon.run_state.models import ModelsState
 from streamkernel.daemon.run_state.outputs import OutputsState
+from streamkernel.daemon.run_state.predict_mode import PredictModeState
 from streamkernel.daemon.run_state.replayed import ReplayedState
-from streamkernel.daemon.run_state.run import PredictedWithState, RunState
-from streamkernel.daemon.run_state.source import SourceState
+from streamkernel.daemon.run_state.run import RunState, SourceState
 from streamkernel.daemon.run_state.warm_start import WarmStartState
 from streamkernel.daemon.stream.processor import Processor
 
@@ -37,7 +37,7 @@ MODELS = ModelsState()
 """The component that is restored first: whether its models fit is seen only then."""
 
 _ALWAYS: tuple[StateComponent, ...] = (RunState(), SourceState(), OutputsState(), MODELS)
-_OPTIONAL: tuple[StateComponent, ...] = (LateLabelsState(), WarmStartState(), PredictedWithState(), ReplayedState())
+_OPTIONAL: tuple[StateComponent, ...] = (LateLabelsState(), WarmStartState(), PredictModeState(), ReplayedState())
 
 COMPONENTS = (*_ALWAYS, *_OPTIONAL)
 """All components of a run's state, in the order of their sections."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels import snapshot
+from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.labels.merged_sources import MergedSources
+from streamkernel.daemon.labels.stage import JoinStage
 from streamkernel.daemon.run_state.component import (
     SOURCE_KEYS,
     Count,
@@ -21,7 +24,11 @@ from streamkernel.daemon.run_state.component import (
     plain,
     source_settings,
 )
-from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.run_state.learners import make_rate
+from streamkernel.daemon.stream.challengers import Challengers
+from streamkernel.daemon.stream.learner import Learner
+from streamkernel.daemon.stream.loop import Feed
+from streamkernel.daemon.stream.processor import Processor, Stage
 
 if TYPE_CHECKING:
     from streamkernel.daemon.run_state.start import Start
@@ -55,17 +62,42 @@ class LateLabelsState(StateComponent):
 
     def sources(self, start: Start, plan: Plan) -> Iterator[OpenSource]:
         join = start.join
-        if plan.labels is not None and join is not None:
+        if join is not None:
             names = ("label", LabelRecord, "learning-labels")
-            yield OpenSource("labels.source", plan.labels, join.positions, lambda: join.counts.taken, *names)
+            source = plan.sources["labels.source"]
+            yield OpenSource("labels.source", source, join.positions, lambda: join.counts.taken, *names)
 
     def describe(self, start: Start) -> str:
         return "" if start.join is None else f"{len(start.join.pending)} records wait for their labels"
 
     def differences(self, saved: Saved, plan: Plan) -> list[str]:
-        return self._differences(saved, plan) if plan.config.mode == "learn" else []
+        return self._differences(saved, plan) if saved.header["run"]["mode"] == "learn" else []
+
+    def begin(self, start: Start, plan: Plan) -> None:
+        if (labels := plan.config.labels) is not None:
+            target = getattr(labels.source, "target", None) or "target"
+            limits = labels.timeout_seconds, labels.max_pending
+            start.join = LabelJoin(labels.key, target, *limits, max_bytes=labels.max_pending_bytes)
+
+    def stage(self, start: Start, plan: Plan, learner: Learner, challengers: Challengers) -> Stage | None:
+        if (join := start.join) is None:
+            return None
+        join.learn = learner.learn
+        return JoinStage(join, learner, make_rate(plan, join.recent_dead), challengers)
+
+    def feed(self, start: Start, plan: Plan) -> Feed | None:
+        labels, join = plan.sources.get("labels.source"), start.join
+        return None if labels is None or join is None else MergedSources(plan.source, labels, join.label_next)
+
+    def excluded(self, start: Start) -> Iterator[str]:
+        if start.join is not None:
+            yield start.join.key
+
+    def exported(self, start: Start, plan: Plan) -> Mapping[str, Any]:
+        return {"late": start.join, "labels": plan.sources.get("labels.source")}
 
     def restore(self, saved: Saved, start: Start, plan: Plan) -> None:
+        self.begin(start, plan)
         section = saved.header.get(self.name)
         if section is None:
             return

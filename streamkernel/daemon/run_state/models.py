@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
 
 from pydantic import Field, FiniteFloat, Strict, model_validator
@@ -10,6 +10,7 @@ from pydantic import Field, FiniteFloat, Strict, model_validator
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.mixture import experts_of, important_inputs
 from streamkernel.daemon.base.model import Model, count_of, last_step
+from streamkernel.daemon.base.window_refit import title_of
 from streamkernel.daemon.checkpoints.payload import dump_with_digest
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.run_state.component import (
@@ -22,7 +23,7 @@ from streamkernel.daemon.run_state.component import (
     TargetMoments,
     plain,
 )
-from streamkernel.daemon.run_state.stored_models import StoredModels
+from streamkernel.daemon.run_state.run_models import StoredModels
 from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.processor import Processor
 
@@ -108,11 +109,20 @@ class ModelsState(StateComponent):
         return Snapshot(section, b"".join(parts))
 
     def restore(self, saved: Saved, start: Start, plan: Plan) -> None:
-        if plan.config.mode == "predict":
-            return
+        if saved.header["run"]["mode"] == "predict":
+            return  # the directory of another run has it
         stored = StoredModels(saved)
         consumed = saved.header["source"]["account"]["consumed"]
-        start.models = stored.several(plan, consumed) if plan.models else stored.alone(plan)
+        start.models = stored.several(plan, consumed) if plan.published else stored.alone(plan)
+
+    def check(self, plan: Plan, starts: Sequence[Start]) -> str | None:
+        if plan.config.checkpoint is not None or not starts or not starts[0].models.models:
+            return None  # what is known of a checkpoint, or of a trained model, is there already
+        models = starts[0].models
+        if models.name:
+            names = (f"{name} ({title_of(one.model)})" for name, one in models.models.items())
+            return f"models: {', '.join(names)}; {models.name} is published"
+        return f"model: {title_of(models.main.model)}, {models.origin}"
 
 
 def _entry(learner: Learner, digest: str | None) -> dict[str, Any]:
@@ -146,6 +156,6 @@ def describe_model(model: Model, digest: str | None) -> dict[str, Any]:
 
 def _steps(plan: Plan, name: str) -> list[Any]:
     """Return the steps of a model as the configuration has them, `name` and `name: null` written as `name: {}`."""
-    steps = plan.raw["models"][name] if plan.models else plan.raw["model"]
+    steps = plan.raw["models"][name] if name else plan.raw["model"]
     written = [{one: {}} if isinstance(one, str) else {key: given or {} for key, given in one.items()} for one in steps]
     return list(plain(written))

@@ -1,26 +1,43 @@
-"""The run that writes a checkpoint as a component of the state: when, in which mode, by which versions."""
+"""The run that writes a checkpoint and its main source: when, in which mode, by which versions, and how far."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import UnfitError
+from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.run_state.component import Count, Saved, Snapshot, StateComponent, StateSection
+from streamkernel.daemon.run_state.component import (
+    SOURCE_KEYS,
+    Count,
+    Counts,
+    OpenSource,
+    Places,
+    Saved,
+    Snapshot,
+    StateComponent,
+    StateSection,
+    differences,
+    plain,
+    positions_of,
+    source_settings,
+)
 from streamkernel.daemon.stream.processor import Processor
 
 if TYPE_CHECKING:
     from streamkernel.daemon.run_state.start import Start
 
-__all__ = ["PredictedWithState", "RunState", "check_mode", "check_versions", "run_section"]
+__all__ = ["RunState", "SourceState", "check_mode", "check_versions", "run_section"]
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +78,7 @@ def run_section(mode: str = "learn") -> dict[str, Any]:
     return {"written": time.time(), "mode": mode, "versions": versions}
 
 
-def check_mode(header: Mapping[str, Any], mode: str) -> None:
+def check_mode(header: Mapping[str, Any], plan: Plan) -> None:
     """Refuse the checkpoint of a run in the other mode, which kept other things.
 
     Raises
@@ -70,7 +87,7 @@ def check_mode(header: Mapping[str, Any], mode: str) -> None:
         Saying which directory to name where.
 
     """
-    before = header["run"]["mode"]
+    before, mode = header["run"]["mode"], plan.config.mode
     if mode == "predict" and before == "learn":
         raise UnfitError(
             "checkpoint.directory belongs to a run that learns: name it in serve_from, and give this run its own "
@@ -109,17 +126,42 @@ def check_versions(header: Mapping[str, Any], otherwise: str = "start over with 
             _log.warning("the checkpoint was written with %s %s, this is %s %s", name, before, name, now)
 
 
-class _PredictedWithSection(StateSection):
-    checkpoint: Count
-    records: Count
+class _SourceSection(StateSection):
+    config: dict[str, Any]
+    account: Counts
+    recent_dead: list[Count]
+    positions: Places
 
 
-class PredictedWithState(StateComponent):
-    """Of a run in mode predict, which checkpoint of another directory gave its model."""
+class SourceState(StateComponent):
+    """Where the main source continues, and what became of its records."""
 
-    name = "predicted_with"
-    section = _PredictedWithSection
+    name = "source"
+    section = _SourceSection
 
-    def snapshot(self, start: Start, plan: Plan, processor: Processor) -> Snapshot | None:  # noqa: ARG002
-        trained = start.trained
-        return None if trained is None else Snapshot({"checkpoint": trained.checkpoint, "records": trained.records})
+    def snapshot(self, start: Start, plan: Plan, processor: Processor) -> Snapshot:
+        return Snapshot(
+            {
+                "config": source_settings(plan.raw["source"], plan.config.source),
+                "account": processor.counts.to_json(),
+                "recent_dead": processor.rate.recent,
+                "positions": [position.to_json() for position in start.positions.values()],
+            }
+        )
+
+    def sources(self, start: Start, plan: Plan) -> Iterator[OpenSource]:
+        yield OpenSource("source", plan.source, start.positions, lambda: start.counts.consumed)
+
+    def differences(self, saved: Saved, plan: Plan) -> list[str]:
+        before, now = saved.header["source"]["config"], source_settings(plan.raw["source"], plan.config.source)
+        return list(differences("source", before, now, SOURCE_KEYS))
+
+    def restore(self, saved: Saved, start: Start, plan: Plan) -> None:
+        section = saved.header["source"]
+        start.counts, start.positions = RecordCounts(**section["account"]), positions_of(section)
+        start.recent_dead = list(section["recent_dead"])
+        before, now = section["config"].get("inputs"), plan.raw["source"].get("inputs")
+        with contextlib.suppress(ValidationError):  # a variable, which is as it is written here
+            before, now = (InputsConfig.model_validate(one or {}).model_dump() for one in (before, plain(now)))
+        for difference in differences("source.inputs", before or {}, now or {}, InputsConfig.model_fields):
+            _log.warning("%s: the model continues with the new inputs", difference)

@@ -6,11 +6,15 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from streamkernel.connectors.os_reason import reason_and_file
 from streamkernel.connectors.ports import OutageError, SinkError
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.retry import Backoff, may_pass
+
+if TYPE_CHECKING:
+    from streamkernel.daemon.run_state.trained import TrainedModel
 
 __all__ = ["CheckpointObserver", "CheckpointSchedule", "SavedCheckpoint", "reason"]
 
@@ -31,7 +35,7 @@ class SavedCheckpoint:
 
 
 class CheckpointObserver:
-    """An observer of checkpoints; this one does nothing."""
+    """An observer of checkpoints, those that are written and those that are reloaded; this one does nothing."""
 
     def resumed(self, written: float) -> None:
         """Note when the checkpoint was written that the run starts from, in seconds since 1970."""
@@ -41,6 +45,12 @@ class CheckpointObserver:
 
     def failed(self) -> None:
         """Note a checkpoint that could not be written."""
+
+    def predicts_with(self, trained: TrainedModel) -> None:
+        """Note that another trained model predicts from now on."""
+
+    def reload_failed(self) -> None:
+        """Note a newer checkpoint that could not be used."""
 
     def publish(self) -> None:
         """Let others see what was noted."""

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.base.model import Model
-from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.run_state.header import open_checkpoint
 from streamkernel.daemon.run_state.outputs import is_marked
 from streamkernel.daemon.run_state.run import check_versions
-from streamkernel.daemon.run_state.run_models import RestoredModel
-from streamkernel.daemon.run_state.stored_models import StoredModels
+from streamkernel.daemon.run_state.run_models import RestoredModel, RunModels, StoredModels
 from streamkernel.daemon.stream.known_inputs import KnownInputs
 
-__all__ = ["TrainedModel", "load_trained", "trained_models"]
+__all__ = ["TrainedModel", "initial_model", "load_trained", "trained_models"]
 
 
 @dataclass(frozen=True)
@@ -31,18 +29,14 @@ class TrainedModel:
 
     Attributes
     ----------
-    model
-        The model.
+    restored
+        The model as a learner takes it that only predicts.
     checkpoint
         The number of its checkpoint, which the lines of predictions name.
     records
         How many records the run that wrote it has learned, those of its warm start with them.
     written
         When the checkpoint was written, in seconds since 1970.
-    inputs
-        The names that a model of River's has learned, as `InputNames.to_text` gives them.
-    target_moments
-        Those of the numbers that a model of River's has learned.
     label_key
         The field by which the run that learned joined late labels: no input of the model; None where there was none.
     outputs
@@ -52,20 +46,23 @@ class TrainedModel:
 
     """
 
-    model: Model
+    restored: RestoredModel
     checkpoint: int
     records: int
     written: float
-    inputs: str
-    target_moments: Moments
     label_key: str | None
     outputs: Mapping[str, Mapping[str, Any]]
     name: str = ""
 
     @property
-    def restored(self) -> RestoredModel:
-        """The model as a learner takes it."""
-        return RestoredModel(self.model, self.inputs, self.target_moments)
+    def model(self) -> Model:
+        """The model."""
+        return self.restored.model
+
+    def models(self, plan: Plan) -> RunModels:
+        """Return the models of a run that predicts with it: itself, by its name where the configuration has names."""
+        name = (self.name or plan.published) if plan.published else ""
+        return RunModels({"": self.restored}, name=name, checkpoint=self.checkpoint, origin=self.describe())
 
     def describe(self) -> str:
         """Return a phrase that names it, such as ``"checkpoint 42, 12,000 records learned"``."""
@@ -74,7 +71,7 @@ class TrainedModel:
 
     def known_inputs(self) -> KnownInputs | None:
         """Return the inputs that were learned; None where they cannot be known."""
-        return KnownInputs.of(self.model, self.inputs)
+        return KnownInputs.of(self.model, self.restored.inputs)
 
     def writes_to(self, path: str) -> bool:
         """Return whether the run that learned continues in a file, by its checkpoint."""
@@ -119,30 +116,31 @@ def load_trained(
     restored = stored.load(copy.deepcopy(model_from_config), imports)
     labels, counted = header.get("labels"), [header["source"], header.get("warm_start")]
     return TrainedModel(
-        restored.model,
+        replace(restored, learns=False),
         checkpoint.number,
         sum(section["account"]["learned"] for section in counted if section is not None),
         header["run"]["written"],
-        restored.inputs,
-        restored.target_moments,
         None if labels is None else labels["config"]["key"],
         header["outputs"],
         name,
     )
 
 
-def trained_models(plan: Plan, path: str) -> CheckpointReader[TrainedModel]:
-    """Return the reader of the trained models at a path, which have the classes and arguments of a configuration."""
-    return CheckpointReader(Path(path), partial(_load_for, plan))
+def initial_model(plan: Plan, path: str) -> TrainedModel:
+    """Return the newest trained model at a path; it begins as the published one, whatever it was called."""
+    return CheckpointReader(Path(path), lambda one: load_trained(one, plan.model, plan.config.imports)).newest()
+
+
+def trained_models(plan: Plan, path: str | None = None) -> CheckpointReader[TrainedModel]:
+    """Return the reader of the trained models of mode predict, by default from where the configuration says."""
+    return CheckpointReader(Path(path or plan.config.serve_from or ""), partial(_load_for, plan))
 
 
 def _load_for(plan: Plan, checkpoint: Checkpoint) -> TrainedModel:
-    if plan.config.mode == "learn":  # it begins as the published one, whatever it was called
-        return load_trained(checkpoint, plan.model, plan.config.imports)
     name = plan.config.publish or ""
     published = open_checkpoint(checkpoint).header["models"]["published"]
     model = plan.models.get(name or published, plan.model)
-    if plan.models and published and (name or published) not in plan.models:
+    if plan.published and published and (name or published) not in plan.models:
         raise UnfitError(
             f"{published} is published there, and not under models: list it. In mode predict, publish may name "
             "another model"

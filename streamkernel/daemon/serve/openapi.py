@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from streamkernel.connectors.encode import to_json
+from streamkernel.daemon.components.several_models import model_columns
 from streamkernel.daemon.monitoring.status_page import content_policy
 from streamkernel.daemon.serve.roles import ServicePlan
 
@@ -38,7 +39,7 @@ def openapi(service: ServicePlan) -> dict[str, Any]:
     plan, key = service.plan, service.records.key
     kept = service.has_late_labels and service.records.journal is not None
     there = {
-        "model": bool(plan.models),
+        "model": bool(model_columns(plan.config)),
         "probabilities": plan.task == "classification",
         "std": plan.task == "regression",
         "status": kept,

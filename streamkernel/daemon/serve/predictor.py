@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamkernel.connectors.ports import Fault
-from streamkernel.daemon.assembly.processor import make_learner
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.exporter import TrainedCounts
+from streamkernel.daemon.run_state.learners import make_learner
 from streamkernel.daemon.run_state.trained import TrainedModel
 from streamkernel.daemon.serve.group_commit import settle
 from streamkernel.daemon.stream.known_inputs import ENOUGH, KnownInputs
@@ -219,7 +219,7 @@ class Predictor:
         took = time.perf_counter() - began
         self._sample = rows[-1]
         self._turn_rows = max(1, min(_MOST_ROWS, int(len(rows) * _TURN_SECONDS / max(took, 1e-9))))
-        answers = _answers(batch, model.trained.checkpoint, model.trained.name if self._plan.models else "")
+        answers = _answers(batch, model.trained.checkpoint, model.trained.name if self._plan.published else "")
         if model.known is not None:
             self._compare(model.known, rows, answers)
         return answers

@@ -10,7 +10,8 @@ from streamkernel.connectors.ports import Fault, Position, Record, Source
 from streamkernel.daemon.assembly.connectors import make_source
 from streamkernel.daemon.assembly.plan import plan_of
 from streamkernel.daemon.components.group_mode import group_of, partition_document
-from streamkernel.daemon.components.predict_mode import with_mode_defaults
+from streamkernel.daemon.components.late_labels import join_key, label_source
+from streamkernel.daemon.components.predict_mode import with_served_model
 from streamkernel.daemon.config.document import document_of
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, Problem
@@ -125,22 +126,14 @@ def service_plan(plan: Plan, partition: int | None = None) -> ServicePlan:
 
     """
     plan = _of_partition(plan, partition)
-    config = plan.config
-    if config.mode == "learn":
-        if config.checkpoint is None:
-            raise ConfigError(
-                Problem("checkpoint", "required, serve reads the model of the run that learns from its directory")
-            )
-        # Of several models, the one that the checkpoint says is published, also after a promotion.
-        alone: dict[str, Any] = {"mode": "predict", "initial_model": None, "publish": None}
-        config = with_mode_defaults(config.model_copy(update=alone))
+    config = with_served_model(plan.config)
     if is_list(config.source):
         raise ConfigError(
             Problem("source.target", "serve predicts one target: name one column, or use run for several")
         )
-    key = None if config.labels is None else config.labels.key
+    key = join_key(config)
     records = _role("source", config.source, plan, key)
-    labels = records if config.labels is None else _role("labels.source", config.labels.source, plan, key)
+    labels = records if key is None else _role("labels.source", label_source(config), plan, key)
     seconds = 1.0 if plan.config.checkpoint is None else plan.config.checkpoint.every_seconds
     if labels.journal is not None and labels.target is None:
         raise ConfigError(Problem(f"{labels.section}.target", "required, it names the field that holds the label"))
@@ -174,4 +167,4 @@ def _role(section: str, written: SourceConfig, plan: Plan, key: str | None) -> R
         name: getattr(written, name) for name in ("target", "target_type", "inputs") if hasattr(written, name)
     }
     settings = JsonlSourceConfig(kind="jsonl", path="-", **known)
-    return Role(section, written, make_source(settings, plan.config.limits, section), key)
+    return Role(section, written, make_source(settings, plan.config, section), key)

@@ -86,8 +86,7 @@ def start_service(service: ServicePlan, stack: ExitStack, health: Health) -> Ser
             counters = metrics.journal(role.section, writer.size, settings.max_bytes)
             journals[role.section] = GroupCommit(writer, counters)
             stack.callback(journals[role.section].close)
-    assert service.plan.config.serve_from is not None
-    reader = trained_models(service.plan, service.plan.config.serve_from)
+    reader = trained_models(service.plan)
     predictor = Predictor(service.plan, reader, service.settings.reload, metrics.trained)
     stack.callback(predictor.close)
     predictor.start()
