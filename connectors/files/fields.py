@@ -37,7 +37,9 @@ def split_fields(text: str, delimiter: str) -> list[str]:
     try:
         return next(csv_rows([text], delimiter))
     except csv.Error as error:
-        raise UndecodableError("csv_width", f"the quotes are not valid CSV: {error}", "quotes") from None
+        # Python's own sentence gives advice on a call of its own.
+        why = "a carriage return outside of quotes" if "\r" in text else str(error)
+        raise UndecodableError("csv_width", f"the quotes are not valid CSV: {why}", "quotes") from None
 
 
 def n_lines_of_record(lines: Iterable[str], delimiter: str = ",") -> int:

@@ -91,6 +91,7 @@ def test_an_encoding_without_single_byte_ascii_is_refused(encoding: str) -> None
         (b'"a"\t"y"', r'contains "\\t": set delimiter: "\\t"'),
         (b"", r"the first line is empty"),
         (b'a,"y', r"the header cannot be read: the quotes are not valid CSV"),
+        (b'a\rb,"y"\n1', r"the quotes are not valid CSV: a carriage return outside of quotes"),
         (b"\xff,y", r"the header is not utf-8: set the encoding"),
         (b"y," + b"a" * 100, r"the header is longer than max_record_bytes \(90\)"),
         (

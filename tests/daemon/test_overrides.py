@@ -32,6 +32,7 @@ metrics: null
     ("setting", "path", "value"),
     [
         ("source.path=b.csv", ["source", "path"], "b.csv"),
+        ("source.path=-", ["source", "path"], "-"),
         ("source.follow=true", ["source", "follow"], True),
         ("limits.max_string=1e3", ["limits", "max_string"], 1000.0),
         ("metrics.port=0", ["metrics", "port"], 0),

@@ -38,6 +38,10 @@ class TestWhatItGoesOnFrom:
                 "source.target_type is 'str' in the checkpoint and 'bool' in the configuration",
             ),
             (
+                {"source": {"kind": "csv", "path": "-", "target": "y"}},
+                "source.path is a file in the checkpoint and standard input in the configuration",
+            ),
+            (
                 {"source": {"kind": "river", "dataset": "Phishing"}},
                 "source.kind is 'csv' in the checkpoint and 'river' in the configuration",
             ),

@@ -46,6 +46,7 @@ def test_process_1_ends_by_them_at_once_until_a_command_handles_them(monkeypatch
     ours = os.getpid()
     monkeypatch.setattr(early_signals.os, "getpid", lambda: 1)
     monkeypatch.setattr(early_signals.os, "_exit", ended.append)
+    monkeypatch.setattr(early_signals, "_program", False)
     handle_early_signals()
     for number in STOPPING:
         os.kill(ours, number)
@@ -55,3 +56,5 @@ def test_process_1_ends_by_them_at_once_until_a_command_handles_them(monkeypatch
         assert (stopped.name, len(ended)) == ("SIGTERM", len(STOPPING))
         os.kill(ours, signal.SIGTERM)  # again: at once
         assert ended[len(STOPPING) :] == [128 + signal.SIGTERM]
+    os.kill(ours, signal.SIGTERM)  # the run is over, and its process about to end
+    assert len(ended) == len(STOPPING) + 1

@@ -8,14 +8,23 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["STOPPING", "end_at_once", "handle_early_signals", "quiet_interrupts"]
+__all__ = ["STOPPING", "end_at_once", "handle_early_signals", "is_program", "quiet_interrupts"]
 
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """Signals that end a process."""
 
+_program = False
+
+
+def is_program() -> bool:
+    """Return whether this process is a command of ours: it ends with its run."""
+    return _program
+
 
 def handle_early_signals() -> None:
     """Let SIGUSR1 and SIGUSR2 do nothing, and those of `STOPPING` end process 1 as they end every other process."""
+    global _program
+    _program = True
     for number in (signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_IGN)
     if os.getpid() == 1:

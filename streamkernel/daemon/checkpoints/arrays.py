@@ -40,6 +40,7 @@ def reduced(found: Any) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
     if type(found) is RandomState:
         state = found.get_state()
         _require(isinstance(state, tuple), "a generator must be a Mersenne twister")
+        key: Any
         _, key, position, has_gauss, gauss = state
         return generator, (key.tobytes(), position, has_gauss, gauss)
     return None

@@ -65,7 +65,8 @@ def override(tree: dict[str, Any], overrides: Sequence[Override]) -> dict[str, A
     """
     for one in overrides:
         try:
-            value, _ = load(one.text)
+            # Standard input; YAML would read a list with nothing in it.
+            value = "-" if one.text == "-" else load(one.text)[0]
         except UNREADABLE as error:
             raise _refused(one.path, str(syntax_problem(one.text, error))) from None
         tree = _put(tree, one.path, 0, value)

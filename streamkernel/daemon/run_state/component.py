@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, 
 
 from streamkernel.connectors.ports import Position, Record, Source
 from streamkernel.daemon.base.counts import RecordCounts
+from streamkernel.daemon.config.document import STANDARD_INPUT
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.schema import SourceConfig
@@ -42,6 +43,7 @@ __all__ = [
     "differences",
     "plain",
     "positions_of",
+    "source_differences",
     "source_settings",
 ]
 
@@ -248,6 +250,20 @@ def source_settings(written: Mapping[str, Any], source: SourceConfig) -> dict[st
         settings["include"] = sorted(settings["include"])
     settings |= {key: written[key] for key in _READ_KEYS if written.get(key) is not None}
     return dict(plain(settings))
+
+
+def source_differences(
+    name: str,
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    positions: Iterable[Sequence[Any]],
+    source: SourceConfig,
+) -> Iterator[str]:
+    """Yield a phrase for each reason why a source is not the one of a checkpoint, by its settings and its positions."""
+    yield from differences(name, before, now, SOURCE_KEYS)
+    # A file is known by its first bytes when it is opened; standard input would be taken for the rest of any file.
+    if getattr(source, "path", "") == STANDARD_INPUT and any(stream != STANDARD_INPUT for stream, *_ in positions):
+        yield f"{name}.path is a file in the checkpoint and standard input in the configuration"
 
 
 def plain(settings: Any) -> Any:

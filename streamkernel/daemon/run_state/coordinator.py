@@ -283,7 +283,9 @@ class CheckpointCoordinator(Checkpoints):
         """Return a sentence on what is safe."""
         if self._reached is None:
             return "nothing is saved: a restart begins at the first record"
-        return f"everything up to {self._reached} is saved: a restart continues there"
+        again = all(one.source.resumable for one in self._sources)
+        where = "there" if again else "with the records that come then"
+        return f"everything up to {self._reached} is saved: a restart continues {where}"
 
     def describe(self) -> str:
         """Return a phrase on the last checkpoint, and in mode predict on the one that the model is from."""

@@ -13,7 +13,6 @@ from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.merged_sources import MergedSources
 from streamkernel.daemon.labels.stage import JoinStage
 from streamkernel.daemon.run_state.component import (
-    SOURCE_KEYS,
     Count,
     OpenSource,
     Saved,
@@ -22,6 +21,7 @@ from streamkernel.daemon.run_state.component import (
     StateSection,
     differences,
     plain,
+    source_differences,
     source_settings,
 )
 from streamkernel.daemon.run_state.learners import make_rate
@@ -112,12 +112,13 @@ class LateLabelsState(StateComponent):
         section, now = saved.header.get(self.name), _settings(plan)
         if section is None:
             return []
-        if now is None:
+        labels = plan.config.labels
+        if now is None or labels is None:
             return ["labels is set in the checkpoint and not in the configuration"]
         before = section["config"]
         return [
             *differences("labels", before, now, ["key"]),
-            *differences("labels.source", before["source"], now["source"], SOURCE_KEYS),
+            *source_differences("labels.source", before["source"], now["source"], section["positions"], labels.source),
         ]
 
 

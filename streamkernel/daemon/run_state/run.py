@@ -18,7 +18,6 @@ from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.run_state.component import (
-    SOURCE_KEYS,
     Count,
     Counts,
     OpenSource,
@@ -30,6 +29,7 @@ from streamkernel.daemon.run_state.component import (
     differences,
     plain,
     positions_of,
+    source_differences,
     source_settings,
 )
 from streamkernel.daemon.stream.processor import Processor
@@ -154,7 +154,8 @@ class SourceState(StateComponent):
 
     def differences(self, saved: Saved, plan: Plan) -> list[str]:
         before, now = saved.header["source"]["config"], source_settings(plan.raw["source"], plan.config.source)
-        return list(differences("source", before, now, SOURCE_KEYS))
+        positions = saved.header["source"]["positions"]
+        return list(source_differences("source", before, now, positions, plan.config.source))
 
     def restore(self, saved: Saved, start: Start, plan: Plan) -> None:
         section = saved.header["source"]

@@ -222,7 +222,7 @@ class StoredModels:
                 differences += error.differences
                 ways = [*ways, _CHANGED] if _CHANGED not in ways else ways
         if differences:
-            raise OtherModelError(differences, ways=", ".join(["change it back", *ways]))
+            raise OtherModelError(differences, ways=", or ".join(["change it back", *ways]))
         if dropped := [name for name in kept if name not in plan.models]:
             _log.warning("no longer under models, and dropped at the next checkpoint: %s", ", ".join(dropped))
         return restored
@@ -242,6 +242,8 @@ class StoredModels:
             differences.append(f"publish: {self.published} is published in the checkpoint, configuration says {wanted}")
             if wanted in others:
                 ways.append(f"publish it with streamkernel promote CONFIG {wanted}")
+            elif wanted in self.models and self.models[wanted].status.disabled:
+                ways.append(f"give {wanted}, which is disabled, a new name to try it again")
             else:
                 ways.append(f"let it learn first, with publish: {self.published}, and then promote it")
         return differences, [*ways, "start over with --fresh"] if differences else []

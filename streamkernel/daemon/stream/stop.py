@@ -9,7 +9,7 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from streamkernel.daemon.base.early_signals import STOPPING, end_at_once
+from streamkernel.daemon.base.early_signals import STOPPING, end_at_once, is_program
 
 __all__ = ["GRACE_SECONDS", "StopSignals", "Stopped"]
 
@@ -80,7 +80,9 @@ class StopSignals:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._left.set()
-        self._restore(self._before)
+        over = is_program() and kind is None  # what is left is to print its results: a signal changes nothing any more
+        for number, handler in self._before.items():
+            signal.signal(number, signal.SIG_IGN if over else handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.name = signal.Signals(number).name
@@ -98,7 +100,3 @@ class StopSignals:
                 )
                 os._exit(1)
             pause = 0.1
-
-    def _restore(self, handlers: dict[int, Any]) -> None:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
