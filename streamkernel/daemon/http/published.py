@@ -58,10 +58,11 @@ def answer_scrape(
 
     A registry is collected now, on this thread.
     """
-    registry = metrics
     if isinstance(metrics, PublishedMetrics):
         registry = CollectorRegistry(auto_describe=True)  # by names, for a scrape that asks for some only
         registry.register(metrics)
+    else:
+        registry = metrics
     encoder, content_type = choose_encoder(accept)
     names = parse_qs(query).get("name[]")
     body = encoder(registry if names is None else registry.restricted_registry(names))

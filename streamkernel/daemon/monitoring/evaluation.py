@@ -49,7 +49,8 @@ class Evaluation:
     def drop(self, points: slice) -> None:
         """Drop points of all curves."""
         for one in (self, *self.others.values()):
-            for curve in (one.records, one.loss, one.features, *one.rolling.values()):
+            curves: list[list[Any]] = [one.records, one.loss, one.features, *one.rolling.values()]
+            for curve in curves:
                 del curve[points]
 
     def finish(self, view: View) -> None:
