@@ -25,6 +25,7 @@ from streamkernel import (
 )
 from streamkernel.connectors import Position
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
+from streamkernel.daemon.http.published import answer_scrape
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.view import ModelView, View
@@ -32,7 +33,7 @@ from streamkernel.daemon.run_state.models import published_entry
 from streamkernel.daemon.stream.loop_time import ACTIVITIES
 from streamkernel.daemon.stream.record_batch import LabelChunk, Labeled, RecordBatch
 from tests.daemon.conftest import Home, Launcher, write_stream
-from tests.daemon.endpoint import get, serving, values_of
+from tests.daemon.endpoint import get, values_of
 from tests.daemon.service import service_metrics
 from tests.daemon.test_metrics_models import learned
 
@@ -91,8 +92,7 @@ def test_a_chunk_is_counted() -> None:
     processed.dead.update(["infinite", "refused"])
     exporter.chunk(processed)
     exporter.refresh(View(account={"consumed": 100}, loss=0.375, loss_sum=-0.75, rolling={"accuracy": 0.5}))
-    with serving(registry=exporter.registry) as url:
-        values = values_of(get(f"{url}/metrics")[1])
+    values = values_of(generate_latest(exporter.registry).decode())
     assert values["records_consumed_total"] == 9
     assert values["records_dead_lettered_total{reason=refused}"] == 1
     assert values["records_dead_lettered_total{reason=nested}"] == 0
@@ -106,8 +106,7 @@ class TestLag:
     """What is consumed and what is still to come add up, whenever they are asked for."""
 
     def scrape(self, exporter: Exporter, query: str = "") -> dict[str, float]:
-        with serving(registry=exporter.registry) as url:
-            return values_of(get(f"{url}/metrics{query}")[1])
+        return values_of(answer_scrape(exporter.registry, query)[0].decode())
 
     def test_it_is_what_the_source_knows_of_less_what_was_dealt_with(self) -> None:
         source: Any = SimpleNamespace(known={})
@@ -130,7 +129,7 @@ class TestLag:
         }
         source.known = {("clicks", 3): 60}  # nothing but a scrape is needed to see it
         assert self.scrape(exporter)["consumer_lag_records{partition=3,topic=clicks}"] == 51
-        assert self.scrape(exporter, "?name[]=streamkernel_records_consumed_total") == {"records_consumed_total": 9}
+        assert self.scrape(exporter, "name[]=streamkernel_records_consumed_total") == {"records_consumed_total": 9}
 
 
 KINDS: dict[str, Callable[[], Exporter]] = {
@@ -161,8 +160,7 @@ def test_promtool_finds_nothing_to_say(kind: str, shown: bool, promtool: str) ->
         figures = {"calibration_error": 0.1, "interval_coverage": 0.8, "loop_seconds": seconds, "slowest_record": 0.5}
         view = View(account={"consumed": 100}, loss=0.375, loss_sum=-0.75, models=models, **figures)  # type: ignore[arg-type]
         exporter.refresh(view)
-    with serving(registry=exporter.registry) as url:
-        text = get(f"{url}/metrics")[1]
+    text = generate_latest(exporter.registry).decode()
     assert 'streamkernel_loop_seconds_total{activity="source"}' in text
     assert "process_cpu_seconds_total" in text
     checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from prometheus_client import generate_latest
 from river import base
 
 from streamkernel import (
@@ -22,7 +23,7 @@ from streamkernel import (
 from streamkernel.daemon.monitoring.exporter import Exporter
 from streamkernel.daemon.monitoring.metrics import METRICS
 from streamkernel.daemon.monitoring.view import View, check_margin_of
-from tests.daemon.endpoint import get, serving, values_of
+from tests.daemon.endpoint import values_of
 
 
 def drifting(n: int = 1_500) -> tuple[list[dict[str, float]], list[float]]:
@@ -131,8 +132,7 @@ class Weighing(base.Classifier):
 class TestMixture:
     def test_a_scrape_gives_weights_and_importances(self) -> None:
         model = learned(3)
-        with serving(registry=Exporter(model, ["accuracy"], 10).registry) as url:
-            values = values_of(get(f"{url}/metrics")[1])
+        values = values_of(generate_latest(Exporter(model, ["accuracy"], 10).registry).decode())
         for expert, weight in model.expert_weights.items():
             assert values[f"expert_weight{{expert={expert}}}"] == weight
         for name, share in model.feature_importances_.items():
@@ -143,8 +143,7 @@ class TestMixture:
 
     def test_only_the_most_important_inputs_are_exported(self) -> None:
         model = learned(50)
-        with serving(registry=Exporter(model, ["accuracy"], 10).registry) as url:
-            text = get(f"{url}/metrics")[1]
+        text = generate_latest(Exporter(model, ["accuracy"], 10).registry).decode()
         found = {name: value for name, value in values_of(text).items() if name.startswith("input_importance")}
         assert sorted(found.values()) == sorted(model.feature_importances_.values())[-20:]
         (explained,) = re.findall(r"# HELP streamkernel_input_importance (.*)", text)
@@ -155,8 +154,8 @@ class TestMixture:
         exporter = Exporter(model, ["accuracy"], 10)
         model.feature_importances_ |= {f"new {i}": 0.1 for i in range(19)}
         exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5, rolling={}))
-        with serving(registry=exporter.registry) as url:
-            found = [name for name in values_of(get(f"{url}/metrics")[1]) if name.startswith("input_importance")]
+        values = values_of(generate_latest(exporter.registry).decode())
+        found = [name for name in values if name.startswith("input_importance")]
         assert len(found) == 20
         assert sum("input=new" in name for name in found) == 19
 

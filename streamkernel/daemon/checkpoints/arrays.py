@@ -38,7 +38,7 @@ def reduced(found: Any) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
     if isinstance(found, np.generic):
         return number, (_dtype(found.dtype.str).str, found.tobytes())
     if type(found) is RandomState:
-        state = found.get_state()
+        state: Any = found.get_state()
         _require(isinstance(state, tuple), "a generator must be a Mersenne twister")
         key: Any
         _, key, position, has_gauss, gauss = state
