@@ -34,7 +34,10 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         ("a: 'b\n\n", "line 3, column 1: cannot be read as YAML: close the quote that line 1 opens (found unexpected"),
         ("a: [\x85{b: ${X}}\u2028]", 'inside {...} write "${VAR}" with its quotes (expected'),
         ("a: b: c", "line 1, column 5: cannot be read as YAML: check the indentation of 'a', and put a text that"),
-        ("a:\n  b: 1\nc: 2\n\n  d: 3", "line 5, column 4: cannot be read as YAML: check the indentation of 'c' and"),
+        (
+            "a:\n  b: 1\nc: 2\n\n  d: 3",
+            "line 5, column 4: cannot be read as YAML: check the indentation of 'c' and 'd', and",
+        ),
         ("a:\n\tb: 1", "line 2, column 1: cannot be read as YAML: indent with spaces, not with a tab"),
         ('a: "C:\\data"', "cannot be read as YAML: put a text with backslashes in single quotes"),
         ("a: @b", "line 1, column 4: cannot be read as YAML: put this text in quotes"),
@@ -48,7 +51,10 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (GOOD + "metrics: {port: 1, port: 2}", "metrics.port: given twice, in line 3 and in line 3"),
         (GOOD + "predicitons: null", "predicitons: unknown key, did you mean 'predictions'?"),
         (GOOD + "1: 2", "configuration: a key must be text, got 1"),
-        (MODEL + "source: {kind: kafca}", "source.kind: must be one of csv, jsonl, river, kafka, journal, got"),
+        (
+            MODEL + "source: {kind: kafca}",
+            "source.kind: must be one of csv, jsonl, river, kafka, journal, got 'kafca', did you",
+        ),
         (MODEL + "source: {path: a}", "source.kind: required, one of csv, jsonl, river, kafka"),
         (MODEL + "source: {kind: csv}", "source.path: required"),
         (CSV + "delimeter: ','}", "source.delimeter: unknown key, did you mean 'delimiter'?"),
@@ -57,40 +63,70 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (MODEL + "source: {kind: csv, path: 5}", "source.path: must be text, got 5"),
         (MODEL + 'source: {kind: csv, path: "a\\0b"}', "source.path: must not contain a null character"),
         (CSV + "target_type: float}", "source.target_type: must be str, int or bool for a"),
-        (MODEL + "source: {kind: river, dataset: Phishin}", "source: river has no data set 'Phishin', did you mean"),
+        (
+            MODEL + "source: {kind: river, dataset: Phishin}",
+            "source: river has no data set 'Phishin', did you mean 'Phishing'?",
+        ),
         (
             MODEL + "source: {kind: river, dataset: synth.SEA, args: {sed: 1}}",
             "source: river data set synth.SEA: it does not",
         ),
-        (KAFKA.replace("t,", "'a b',"), "source.topic: must be letters, digits, '.', '_' and '-', at most 249 of"),
+        (
+            KAFKA.replace("t,", "'a b',"),
+            "source.topic: must be letters, digits, '.', '_' and '-', at most 249 of them, got",
+        ),
         (KAFKA.replace("a:1", "a:b"), "source.bootstrap_servers[0]: must be host:port, got 'a:b'"),
         (KAFKA.replace("a:1", "'a:1,b:x'"), "source.bootstrap_servers[1]: must be host:port, got 'b:x'"),
         (topic("partitions: some"), "source.partitions: must be all, or a list of the numbers of partitions"),
         (topic("start: now"), "source.start: must be one of earliest, latest, got 'now'"),
         (topic("on_gap: skp"), "source.on_gap: must be one of stop, skip, got 'skp', did you mean 'skip'?"),
-        (topic("order: logged"), "source.order: logged needs checkpoint.directory (in mode predict, in addition to"),
+        (
+            topic("order: logged"),
+            "source.order: logged needs checkpoint.directory (in mode predict, in addition to serve_from): the",
+        ),
         (topic("target_type: float"), "source.target_type: must be str, int or bool for a classifier"),
         (topic("options: {groupid: g}"), "source.options.groupid: unknown key, did you mean 'group_id'?"),
-        (topic("options: {enable_auto_commit: true}"), "source.options.enable_auto_commit: cannot be set: the"),
-        (topic("options: {sasl_mechanism: PLAIN}"), "source.options: sasl_mechanism needs a security_protocol of"),
+        (
+            topic("options: {enable_auto_commit: true}"),
+            "source.options.enable_auto_commit: cannot be set: the checkpoint stores where to continue",
+        ),
+        (
+            topic("options: {sasl_mechanism: PLAIN}"),
+            "source.options: sasl_mechanism needs a security_protocol of SASL_PLAINTEXT or SASL_SSL",
+        ),
         (
             SOURCE + "model: river.linear_model.LogisticRegression",
             "model: must be a list, got 'river.linear_model.Logistic",
         ),
         (GOOD + "mode: lern", "mode: must be one of learn, predict, got 'lern', did you mean 'learn'?"),
-        (GOOD + "mode: predict", "serve_from: required in mode predict: the checkpoint directory of the run that"),
+        (
+            GOOD + "mode: predict",
+            "serve_from: required in mode predict: the checkpoint directory of the run that learned",
+        ),
         (
             GOOD + "mode: predict\nserve_from: a/b\ncheckpoint: {directory: a/../a/b}",
             "checkpoint.directory: must differ from serve_from, which is read-only: leave it out to store nothing",
         ),
-        (PREDICT + "initial_model: {checkpoint: b}", "initial_model: not in mode predict, which reads its model from"),
-        (GOOD + "serve_from: a", "serve_from: only in mode predict. A run that learns starts from a trained model"),
-        (GOOD + "reload: 5", "reload: only in mode predict. A run that learns starts from a trained model with"),
+        (
+            PREDICT + "initial_model: {checkpoint: b}",
+            "initial_model: not in mode predict, which reads its model from serve_from",
+        ),
+        (
+            GOOD + "serve_from: a",
+            "serve_from: only in mode predict. A run that learns starts from a trained model with initial_model",
+        ),
+        (
+            GOOD + "reload: 5",
+            "reload: only in mode predict. A run that learns starts from a trained model with initial_model",
+        ),
         (
             GOOD + "initial_model: {checkpoint: a}\ncheckpoint: {directory: ./a}",
             "initial_model.checkpoint: must differ from checkpoint.directory, which this run continues anyway",
         ),
-        (GOOD + "predictions: {kind: excel, path: a}", "predictions.kind: must be one of jsonl, csv, kafka, parquet,"),
+        (
+            GOOD + "predictions: {kind: excel, path: a}",
+            "predictions.kind: must be one of jsonl, csv, kafka, parquet, none, got 'excel'",
+        ),
         (GOOD + "predictions: {kind: jsonl, path: a.csv}", "predictions.path: must differ from source.path"),
         (
             GOOD + "predictions: {kind: csv, path: p}\ndead_letters: {kind: jsonl, path: p}",
@@ -98,7 +134,10 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         ),
         (SAVED + "every_records: -5}", "checkpoint.every_records: must be > 0, got -5"),
         (SAVED + "every_seconds: .inf}", "checkpoint.every_seconds: must be a finite number, got"),
-        (GOOD + "metrics: {report: [mae]}", "metrics.report[0]: mae does not fit a model for classification, use"),
+        (
+            GOOD + "metrics: {report: [mae]}",
+            "metrics.report[0]: mae does not fit a model for classification, use accuracy",
+        ),
         (
             GOOD + "metrics: {basic_auth: {username: 'a:b', password: c}}",
             "metrics.basic_auth.username: must not contain a",
@@ -111,7 +150,10 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
             SOURCE + "model: [{streamkernel.KernelClassifier: {max_feature: 5}}]",
             "model[0].max_feature: unknown argument of",
         ),
-        (SOURCE + "model: [streamkernel.KernelClasifier]", "model[0]: streamkernel has no KernelClasifier, did you"),
+        (
+            SOURCE + "model: [streamkernel.KernelClasifier]",
+            "model[0]: streamkernel has no KernelClasifier, did you mean",
+        ),
         (SOURCE + "model: [streamkernel.KernelRegressor]", "source.target_type: must be float for a regressor, is str"),
     ]:
         with subtests.test(text=text, line=line):

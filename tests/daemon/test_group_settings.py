@@ -44,8 +44,14 @@ def lines(**changes: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"checkpoint": None}, "source.group: needs checkpoint.directory (in mode predict, in addition to"),
-        ({"mode": "predict"}, "source.group: needs checkpoint.directory (in mode predict, in addition to serve_from)"),
+        (
+            {"checkpoint": None},
+            "source.group: needs checkpoint.directory (in mode predict, in addition to serve_from): members hand",
+        ),
+        (
+            {"mode": "predict"},
+            "source.group: needs checkpoint.directory (in mode predict, in addition to serve_from)",
+        ),
         ({"source": {**SOURCE, "partitions": [0, 1]}}, "source.partitions: must be all with source.group"),
         ({"source": {**SOURCE, "order": "logged"}}, "source.order: not with source.group"),
         ({"source": {**SOURCE, "options": {"group_id": "h"}}}, "source.options.group_id: not with source.group"),

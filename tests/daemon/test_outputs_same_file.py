@@ -54,7 +54,10 @@ class TestOneFileUnderTwoNames:
                 {"dead_letters": predictions("./out/predictions.jsonl")},
                 "dead_letters.path: must differ from predictions",
             ),
-            ({"predictions": predictions("config.yaml")}, "predictions.path: must differ from the configuration"),
+            (
+                {"predictions": predictions("config.yaml")},
+                "predictions.path: must differ from the configuration itself",
+            ),
             ({"predictions": predictions("out/state")}, "predictions.path: must differ from checkpoint.directory"),
             ({"predictions": predictions("./out/state/lock")}, "predictions.path: must not be a file that the daemon"),
             ({"predictions": predictions("out/state/order.log")}, "predictions.path: must not be a file that the"),

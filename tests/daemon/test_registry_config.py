@@ -32,18 +32,42 @@ def test_a_mistake_is_one_line(tmp_path: Path, subtests: pytest.Subtests) -> Non
         (source(URL, "avor"), "source.value_format: must be one of json, avro, json_schema, protobuf, got 'avor', did"),
         (source("url: 'registry:8081'"), "source.schema_registry.url: must be http:// or https:// with a host"),
         (source("url: 'https://a/?b'"), "source.schema_registry.url: must end with the path, without ? and #"),
-        (source("url: 'https://me:pw@a'"), "source.schema_registry.url: must not contain a name and a password: set"),
-        (source(f"{URL}, username: me"), "source.schema_registry.password: required with username"),
-        (source(f"{URL}, password: pw"), "source.schema_registry.username: required with password"),
-        (source(f"{URL}, username: me, password: pw, token: abc"), "source.schema_registry.token: must not be given"),
-        (source(f'{URL}, token: "a\\nb"'), "source.schema_registry.token: must not contain line ends or control"),
+        (
+            source("url: 'https://me:pw@a'"),
+            "source.schema_registry.url: must not contain a name and a password: set username",
+        ),
+        (
+            source(f"{URL}, username: me"),
+            "source.schema_registry.password: required with username",
+        ),
+        (
+            source(f"{URL}, password: pw"),
+            "source.schema_registry.username: required with password",
+        ),
+        (
+            source(f"{URL}, username: me, password: pw, token: abc"),
+            "source.schema_registry.token: must not be given with username, choose one",
+        ),
+        (
+            source(f'{URL}, token: "a\\nb"'),
+            "source.schema_registry.token: must not contain line ends or control characters",
+        ),
         (source(f"{URL}, ssl_keyfile: /dev/null"), "source.schema_registry.ssl_certfile: required with ssl_keyfile"),
-        (source(f"url: 'http://a', ssl_cafile: {CA}"), "source.schema_registry.url: must be https with ssl_cafile"),
+        (
+            source(f"url: 'http://a', ssl_cafile: {CA}"),
+            "source.schema_registry.url: must be https with ssl_cafile and ssl_certfile",
+        ),
         (source(f"{URL}, ssl_cafile: /none"), "source.schema_registry.ssl_cafile: /none: cannot be read: No such"),
         (source(f"{URL}, message: m"), "source.schema_registry.message: works only with value_format protobuf"),
-        (source(f"{URL}, descriptor_set: d", "protobuf"), "source.schema_registry.message: required with"),
+        (
+            source(f"{URL}, descriptor_set: d", "protobuf"),
+            "source.schema_registry.message: required with descriptor_set",
+        ),
         (sink("on_unknown_schema: stop"), "predictions.schema_registry.on_unknown_schema: unknown key"),
-        (sink("message: m", "protobuf"), "predictions.schema_registry.message: works only with use_latest_version:"),
+        (
+            sink("message: m", "protobuf"),
+            "predictions.schema_registry.message: works only with use_latest_version: otherwise the lines have our",
+        ),
     ]:
         with subtests.test(text=text, line=line):
             # Where the extra is not installed, that is a line of its own.
