@@ -161,6 +161,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
         plan.source.open()
         _check_target(request, plan.source)
         try:
+            standard.open()
             _run(loop, sinks)
         except SinkError as error:
             if isinstance(error.__context__, BrokenPipeError):
