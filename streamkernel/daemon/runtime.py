@@ -7,6 +7,7 @@ import logging
 import shlex
 from collections.abc import Callable, Mapping
 
+from streamkernel.connectors.ports import SinkError, SourceError
 from streamkernel.daemon.assembly import parts
 from streamkernel.daemon.assembly.model import try_model
 from streamkernel.daemon.assembly.processor import compared, label_watch, make_processor
@@ -124,7 +125,7 @@ def _open(plan: Plan, fresh: bool, listener: LifecycleListener, stack: contextli
 
     1. The directory: a second daemon is turned away before it touches anything.
     2. The state: new, or that of the newest checkpoint.
-    3. The HTTP endpoint, the sinks and the sources.
+    3. The HTTP endpoint, the sources and the sinks.
     """
     stopped = stack.enter_context(listener.signals())
     health = Health(obstacle=lambda: _obstacle(plan))
@@ -135,9 +136,14 @@ def _open(plan: Plan, fresh: bool, listener: LifecycleListener, stack: contextli
     board = None if exporter is None else StatusBoard(plan, health, exporter)
     if exporter is not None:
         listener.serving(*parts.serve(plan, exporter, health, stack))
-    # Lines of the checkpoint are committed even where a source is refused.
+    try:
+        feed = parts.open_feed(plan, start, stopped, stack)
+    except SourceError:
+        if start.resumed:  # the lines that its checkpoint holds are committed all the same
+            with contextlib.suppress(SinkError):
+                parts.open_sinks(plan, start, stopped, stack)
+        raise
     sinks = parts.open_sinks(plan, start, stopped, stack, exporter)
-    feed = parts.open_feed(plan, start, stopped, stack)
     for caveat in caveats(plan, sinks.sinks):
         _log.warning("%s", caveat)
     opened = OpenRun(

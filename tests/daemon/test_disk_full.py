@@ -85,8 +85,9 @@ class TimedCoordinator(CheckpointCoordinator):
 
     def __init__(self, store: FullStore, clock: Time) -> None:
         checkpoint = SimpleNamespace(every_records=100, every_seconds=30)
+        source = MemorySource([])
         plan: Any = SimpleNamespace(
-            config=SimpleNamespace(checkpoint=checkpoint), source=MemorySource([]), labels=None, warm=None
+            config=SimpleNamespace(checkpoint=checkpoint), source=source, sources={"source": source}
         )
         processor: Any = SimpleNamespace(taken=0, counts=RecordCounts())
         super().__init__(plan, store, processor, Sinks({}), Start(None))  # type: ignore[arg-type]

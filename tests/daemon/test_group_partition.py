@@ -42,7 +42,9 @@ def test_the_group_is_told_of_the_marks_behind_the_last_record_while_none_comes(
     offsets = [{0: 4}, {0: 4}, {0: 5}]
     checkpoint = SimpleNamespace(every_records=100, every_seconds=30)
     source = SimpleNamespace(commit=lambda _: offsets.pop(0))
-    plan: Any = SimpleNamespace(config=SimpleNamespace(checkpoint=checkpoint), source=source, labels=None, warm=None)
+    plan: Any = SimpleNamespace(
+        config=SimpleNamespace(checkpoint=checkpoint), source=source, sources={"source": source}
+    )
     processor: Any = SimpleNamespace(taken=7)
     store: Any = object()
     coordinator = CheckpointCoordinator(plan, store, processor, Sinks({}), Start(None), saved=told.append)  # type: ignore[arg-type]

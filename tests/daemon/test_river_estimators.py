@@ -109,9 +109,9 @@ def test_it_learns_or_is_refused(home: Home, cls: type) -> None:
         checkpoint=None,
         predictions=None,
     )
-    evaluated = evaluate(replace(prepare(path), model=model.clone()), StopSignals())
+    evaluated = evaluate(replace(prepare(path), models={"": model.clone()}), StopSignals())
     assert evaluated.view.account["learned"] == RECORDS
-    account = run(replace(prepare(path), model=model)).account
+    account = run(replace(prepare(path), models={"": model})).account
     assert (account["learned"], account["dead"]) == (RECORDS, 0)
 
 

@@ -71,7 +71,7 @@ def test_no_record_is_learned_before_that(
     def plan() -> Plan:
         config = home.configure(model=["river.linear_model.LogisticRegression"])
         (home.folder / "stream.csv").write_text("a,y\n")
-        return replace(prepare(config), source=Late(100))
+        return replace(prepare(config), sources={"source": Late(100)})
 
     run(plan(), max_records=20)
     assert asked[:5] == [(0, []), *[(0, [BEGIN])] * 4]

@@ -26,7 +26,7 @@ from streamkernel.state import excerpt
 
 __all__ = ["dump", "restore"]
 
-_VERSION = 4
+_VERSION = 5
 
 
 def dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
