@@ -10,11 +10,10 @@ from unittest.mock import patch
 
 import pytest
 from kafka.errors import UnknownError
-from streamkernel.connectors.kafka.writing.agreement import Marker
 
 from streamkernel.connectors import SinkError
-from streamkernel.connectors.kafka.writing.mark import OutputMark
-from streamkernel.connectors.kafka.writing.producer import Broken, ProducerFactory, TopicProducer
+from streamkernel.connectors.kafka.writing.mark import Marker, OutputMark
+from streamkernel.connectors.kafka.writing.producer import Broken, TopicProducer, connect_producer, producer_settings
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.sinking import at, finish, flushed, opened, put, standing, write_on
@@ -172,10 +171,9 @@ class TestTransactionalIds:
     ) -> None:
         """After an attempt without an answer, its request may be the one that fences the next connection."""
         name = topic()
-        factory = ProducerFactory(name, [broker.bootstrap], None, {})
-        first = factory.connect(name, attempt)
-        factory.connect(name, 0).close()
-        first.begin(lambda: True)
+        settings = producer_settings([broker.bootstrap], None, {})
+        first = connect_producer(name, settings, name, attempt)
+        connect_producer(name, settings, name, 0).close()
         with pytest.raises(error, match=r"has fenced this one off|Fenced|Epoch"):
             first.commit(Marker(1, "me", ""), lambda: True)
         first.close()
