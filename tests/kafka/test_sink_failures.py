@@ -204,7 +204,7 @@ def test_sigterm_ends_a_daemon_that_has_found_no_broker_yet(home: Home, launcher
         dead_letters=section(nowhere, "dead"),
     )
     running = launcher.start(home, "run", "config.yaml")
-    running.wait_for("predictions at .*: nothing is acknowledged")  # the other sink and the source come after it
+    running.wait_for("clicks at .*: no broker answers")
     log = stop(running)
     assert log.count("SIGTERM came before the run started") == 1
     assert "Traceback" not in log
