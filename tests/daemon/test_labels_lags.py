@@ -210,7 +210,7 @@ def test_without_lags_nothing_is_kept() -> None:
     assert all(entry.lags == () for _, entry in daemon.join.pending)
 
 
-@pytest.mark.parametrize(("version", "way"), [(3, "start over with --fresh"), (5, "update streamkernel")])
+@pytest.mark.parametrize(("version", "way"), [(4, "start over with --fresh"), (6, "update streamkernel")])
 def test_late_labels_of_another_version_are_refused(version: int, way: str) -> None:
     daemon = Run(model_of(AdaptiveKernelRegressor, 0))
     daemon.take(events_of(happenings(AdaptiveKernelRegressor)), 10)
@@ -219,7 +219,7 @@ def test_late_labels_of_another_version_are_refused(version: int, way: str) -> N
     head = json.loads(line)
     head["version"] = version
     again = LabelJoin("id", "y", 3600.0, 1000, clock=lambda: 0.0)
-    with pytest.raises(OtherFormatError, match=f"version {version}, this streamkernel reads 4: {way}$"):
+    with pytest.raises(OtherFormatError, match=f"version {version}, this streamkernel reads 5: {way}$"):
         snapshot.restore(again, header, json.dumps(head).encode() + b"\n" + rest)
 
 
