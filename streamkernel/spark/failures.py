@@ -48,7 +48,8 @@ def failure_of(error: BaseException) -> Exception:
     KeyError('a')
 
     """
-    if isinstance(error, Py4JNetworkError | ConnectionError):
+    cut = type(error) is Py4JError and "Trace:" not in str(error)  # Java died within its answer
+    if cut or isinstance(error, Py4JNetworkError | ConnectionError):
         return _ended()
     if not isinstance(error, PySparkException | Py4JError):
         return error if isinstance(error, Exception) else SparkJobError(f"{type(error).__name__} ended it: {error}")

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.sql import functions as F
 
 from streamkernel import KernelRegressor
@@ -99,3 +100,9 @@ def _is_a_sentence(error):
     assert len(str(error)) < 500
     for shown in ("org.apache", "SQLSTATE", "Traceback", "An error occurred while calling"):
         assert shown not in str(error)
+
+
+def test_an_answer_of_java_that_was_cut_is_its_end():
+    cut = Py4JError("An error occurred while calling o230.destroy")
+    assert str(failure_of(cut)).startswith("Spark's Java process has ended")
+    assert str(failure_of(Py4JError(f"{cut}. Trace:\npy4j.Py4JException: no such method"))).startswith(str(cut))
