@@ -104,8 +104,14 @@ OPERATIONS = [
 ]
 
 
+def borne(operations: list[str]) -> list[str]:
+    """Leave out what would be the sixth lost commit: a sink gives up that meets with no answer as often."""
+    lost = "lost commit"
+    return [one for place, one in enumerate(operations) if one != lost or operations[:place].count(lost) < 5]
+
+
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from(OPERATIONS), max_size=25))
+@given(st.lists(st.sampled_from(OPERATIONS), max_size=25).map(borne))
 @example(["put", "checkpoint", "put", "checkpoint", "put", "checkpoint", "older", "put", "checkpoint", "kill", "put"])
 @example(["put", "checkpoint", "put", "checkpoint", "older", "older"])
 def test_whatever_happens_each_line_stands_there_once_and_in_order(operations: list[str]) -> None:
