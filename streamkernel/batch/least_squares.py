@@ -4,7 +4,7 @@ The machine of least squares that learns from sums over records: its state, and 
 
 Records that come one by one are batches of one record each, so that how a stream is cut into calls never changes a bit.
 
-The batch step of least squares: what is predicted and summed where the rows are becomes one step of the machine.
+The batch step of least squares: predictions and sums are made where the rows are, and become one step of the machine.
 
 The first rows fix the moments of inputs and targets, by a sample, and the inputs the bandwidth. Every batch is scaled
 by the moments of those before it, into which its own sample is taken afterwards; new inputs by those of their own
@@ -159,7 +159,7 @@ class LeastSquaresMachine:
         return begins
 
     def take_step(self, sums: LeastSquaresSums) -> None:
-        """Learn the records of which these are the sums."""
+        """Learn records by their sums."""
         self.experts.learn(self.experts.widen(self.targets.n_outputs, sums))
         self.n_records += sums.n
         self.n_steps += 1
@@ -185,7 +185,7 @@ class LeastSquaresMachine:
         """What is known of targets before n records are learned, (n, 2), as `Encoded.before` has it."""
         if not self.n_records:
             return np.zeros((n, 2))
-        if isinstance(self.targets, Classes):  # of which some may have come with the records
+        if isinstance(self.targets, Classes):  # some may have come with the records
             return np.tile([float(self.experts.n_outputs), 0.0], (n, 1))
         return self.targets.admit([None] * n).before
 
@@ -198,7 +198,7 @@ class LeastSquaresMachine:
         scores = self.experts.scores(Phi)
         predictions = of_all = self.experts.mixture(scores)
         wide = scores
-        if scores.shape[2] < K:  # of which some have come with these records
+        if scores.shape[2] < K:  # some have come with these records
             wide = np.pad(scores, ((0, 0), (0, 0), (0, K - scores.shape[2])))
             of_all = self.experts.mixture(wide)
         sums = self.experts.sums(Phi[learned], targets.y[learned], weights[learned], wide[learned])

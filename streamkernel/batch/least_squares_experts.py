@@ -73,7 +73,7 @@ class LeastSquaresExperts(abc.ABC):
 
     @property
     def began(self) -> bool:
-        """Whether there are columns, of which there is always one that is 1."""
+        """Whether there are columns; one of them is always 1."""
         return self.heads_W.shape[2] > 0
 
     @property
@@ -149,7 +149,7 @@ class LeastSquaresExperts(abc.ABC):
         return LeastSquaresSums(0, 0, np.zeros((D, D)), no_heads, no_linear, np.zeros_like(self.tried_losses))
 
     def learn(self, sums: LeastSquaresSums) -> None:
-        """Learn the records of which these are the sums, by as many outputs as they have."""
+        """Learn records by their sums, for each of their outputs."""
         n = sums.n_counted
         if not n:
             return
@@ -171,7 +171,7 @@ class LeastSquaresExperts(abc.ABC):
             np.clip(W, -LARGEST, LARGEST, out=W)
 
     def judge(self, Phi: Array, y: Array, weights: Array, n: int) -> None:
-        """Weigh the experts after their first n records, of which none of them could say anything before.
+        """Weigh the experts after their first n records, which none of them could predict.
 
         Fresh experts that have learned every other of some of these records are judged by the rest.
 

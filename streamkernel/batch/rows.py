@@ -51,7 +51,7 @@ class ScoredBatch:
 
     @classmethod
     def total(cls, machine: BatchMachine, parts: Sequence["ScoredBatch"]) -> "ScoredBatch":
-        """What is known of the rows of all parts, of which there is at least one, added in this order."""
+        """Add up what is known of the rows of all parts, in this order; there is at least one part."""
         found = Vocabulary()
         for part in parts:
             found.merge(part.vocabulary, machine.inputs, machine.targets)
@@ -103,7 +103,7 @@ class LocalRows:
 
 
 def score_admitted(machine: BatchMachine, batch: BatchRows, score: Score) -> tuple[ScoredBatch, list[list[Any]]]:
-    """Score a batch whose new inputs and labels have joined the machine, as far as there is room; and the new inputs.
+    """Score a batch with its new inputs and labels in the machine, as far as there is room; return the new inputs, too.
 
     The inputs are as `InputColumns` yields them.
     """

@@ -1,4 +1,4 @@
-"""Sums over the learned rows of a batch, of which a step is made, and the update of least squares by them."""
+"""Sums over the learned rows of a batch, and the update of least squares by them."""
 
 import functools
 import threading
@@ -15,14 +15,14 @@ from streamkernel.state import Array
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over rows: each field is a number or an array that adds up, or of which the largest counts."""
+    """Sums over rows: each field is a number or an array. It adds up, or the largest one counts."""
 
-    #: The fields of which the largest counts.
+    #: The fields whose largest value counts.
     largest: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def total(cls, parts: Sequence[Self]) -> Self:
-        """The sums over the rows of all parts, of which there is at least one, added in this order."""
+        """Add up the sums over the rows of all parts, in this order; there is at least one part."""
         total = {field.name: getattr(parts[0], field.name) for field in fields(cls)}
         for part in parts[1:]:
             for name, value in total.items():
@@ -69,7 +69,7 @@ class LeastSquaresSums(Sums):
     """What a step of least squares asks of the columns phi_i of its records, with targets y_i and weights w_i."""
 
     n: int  #: The records
-    n_counted: int  #: Those of a weight above 0, of which all the others are
+    n_counted: int  #: Rows with a weight above 0: all other sums are over them
     gram: Array  #: sum_i w_i phi_i phi_i^T, float64 of shape (D, D), upper triangle
     heads: Array  #: sum_i w_i (y_i - W phi_i) phi_i^T of each head, float64 of shape (H, K, D)
     linear: Array  #: The same of each linear expert, of the last L columns, (E, K, L)
@@ -89,7 +89,7 @@ _one_thread = threading.Lock()
 
 
 def learn_sums(P: Array, W: Array, gram: Array, cross: Array, drift: float, largest: float) -> None:
-    """Learn records of which sums are known, to rounding as one after the other where nothing drifts.
+    """Learn records by their sums. Without drift, this equals learning them one by one, to rounding.
 
     It is done on one thread of the linear algebra library, whose last bits depend on their number.
 
@@ -107,7 +107,7 @@ def learn_sums(P: Array, W: Array, gram: Array, cross: Array, drift: float, larg
 
 
 def learn_one_sum(P: Array, W: Array, gram: Array, cross: Array, constant: int, drift: float, largest: float) -> None:
-    """Learn one record of which the sums are known, as `learn_sums` does, in the square of D instead of its cube.
+    """Learn one record by its sums, as `learn_sums` does, in D^2 operations instead of D^3.
 
     Its columns are those of the sums, for one column, whose number is given, is always 1.
     """
@@ -140,7 +140,7 @@ def _learn(P: Array, W: Array, gram: Array, cross: Array) -> None:
     """Learn the records, without drift."""
     L = _root(P)
     M = L.T @ whole(gram) @ L
-    # What may have cancelled out in a sum of L^T G L, of which no term is larger than this.
+    # What may have cancelled out in a sum of L^T G L: no term is larger than this.
     sizes = np.abs(L).T @ np.sqrt(gram.diagonal())
     rounding = _EPSILON * float(sizes @ sizes)
     if rounding < _EXACT:

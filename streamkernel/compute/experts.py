@@ -220,7 +220,7 @@ def standardize_targets(targets: Array, sample_weights: Array, moments: Array, o
 
 #: Most deviations of the target that a prediction counts as away from the mixture, or that correct it.
 FURTHEST = 2.0
-#: The least probability of which a logarithm is taken.
+#: A logarithm is taken of no smaller probability.
 LEAST = 1e-15
 
 

@@ -150,7 +150,8 @@ def restrict(words: Array, sizes: Array, n_inputs: Array, first: int, W: Array) 
 
     - words: The features' words, uint64 of shape (m,).
     - sizes: 1 or 2 inputs that a feature sees, or 0 for all; int64 of shape (m,).
-    - n_inputs: The first inputs, of which it sees some, int64 of shape (m,). One that would see as many sees all.
+    - n_inputs: How many of the first inputs a feature chooses from, int64 of shape (m,). It sees all if `sizes` is no
+      smaller.
     - first: The input of the first row of W.
     - W: Frequencies, float32 of shape (d, m); the others' become 0.
     """

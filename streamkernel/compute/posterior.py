@@ -18,7 +18,7 @@ CENTER, INFORMATION = range(2)
 class Posterior(NamedTuple):
     """The posterior of the coefficients of D columns.
 
-    - P: (Phi^T Phi + rho I)^-1, float64 of shape (D, D), lower triangle, but for what is deferred.
+    - P: (Phi^T Phi + rho I)^-1, float64 of shape (D, D), its lower triangle, without what is deferred.
     - W: The coefficients of the targets less their center, and those of targets that are all 1, which move the first
       ones when the center moves; float64 of shape (2, D).
     - deferred: What P is deferred, as `symmetric_product` has it, float64 of shape (D + 2,).

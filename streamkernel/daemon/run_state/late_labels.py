@@ -109,13 +109,12 @@ class LateLabelsState(StateComponent):
             snapshot.restore(start.join, section, saved.data[self.name])
 
     def _differences(self, saved: Saved, plan: Plan) -> list[str]:
-        section, now = saved.header.get(self.name), _settings(plan)
+        section, labels = saved.header.get(self.name), plan.config.labels
         if section is None:
             return []
-        labels = plan.config.labels
-        if now is None or labels is None:
+        if labels is None:
             return ["labels is set in the checkpoint and not in the configuration"]
-        before = section["config"]
+        before, now = section["config"], _settings(plan) or {}
         return [
             *differences("labels", before, now, ["key"]),
             *source_differences("labels.source", before["source"], now["source"], section["positions"], labels.source),
