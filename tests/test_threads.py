@@ -78,7 +78,7 @@ def _threads(ask):
 @pytest.mark.filterwarnings("ignore:1,000 records in a row were scored")  # while one learns
 @pytest.mark.parametrize("name", MODELS)
 def test_learning_beside_predictions_is_learning_alone_and_each_prediction_that_of_a_prefix(name):
-    records = [*_stream(name, 150)]
+    records = [*_stream(name, 90)]
     alone, of_prefixes = MODELS[name](), [set() for _ in PROBES]
     for x, y in [(None, None), *records]:
         if x is not None:

@@ -89,7 +89,7 @@ def test_margin(drawn, step):
         assert held == pytest.approx(right - left, rel=1e-9, abs=1e-12 * (left + right))
 
 
-@given(blocks())
+@given(blocks(most=3, most_outputs=4))
 def test_longest_steps_of_blocks_and_of_their_classes(drawn):
     beta, gbar, gamma, variance, limit = drawn
     for terms in (BlockTerms.of_blocks, BlockTerms.of_classes):

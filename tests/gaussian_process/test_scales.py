@@ -57,13 +57,13 @@ def test_an_input_that_outgrows_its_scale_is_learned_anew(variance):
     X, y = _records(400)
     model.learn_many(X, y)
     before = _fixed(model).copy()
-    X, y = _records(6_000, scale=50.0, seed=1)
+    X, y = _records(3_000, scale=50.0, seed=1)
     model.learn_many(X, y)
     assert _fixed(model)[0, 1] > 4 * before[0, 1]
     Z = _records(300, scale=50.0, seed=2)[0]
     wrong = model.predict_many(Z) - np.sin(Z[:, 0] / 25) - Z[:, 1] / 10
     assert np.abs(wrong).mean() < 0.15
-    assert model.n_records == 6_400
+    assert model.n_records == 3_400
 
 
 def test_a_ramp_is_followed():
