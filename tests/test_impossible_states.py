@@ -17,7 +17,7 @@ from tests.golden import estimators as golden
 from tests.learned import learned, state_of
 
 #: Damaged states of each model, drawn by its name.
-DRAWN = 16
+DRAWN = 60
 NOTHING = object()
 
 

@@ -166,10 +166,10 @@ def stop_in_the_midst(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr(CurveRecorder, "chunk", chunk)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_evaluation_that_is_stopped_says_so(
-    small: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    number: signal.Signals, small: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    number = signal.SIGTERM
     stop_in_the_midst(monkeypatch, number)
     files = ["--json", "figures.json", "--html", "report.html"]
     assert main(["evaluate", "first.yaml", "second.yaml", *files]) == 128 + number

@@ -171,7 +171,7 @@ def test_who_asks_never_reaches_the_model(here: Home, monkeypatch: pytest.Monkey
 def test_the_answer_is_bounded(here: Home) -> None:
     run = BoardedRun(here, metrics={"port": 0, "dead_letter_chars": 10_000})
     run.places["records"] = {number: Position("", number, 10**12) for number in range(1000)}
-    run.board.letters.add([letter("\u20ac" * 10**5, "d" * 10**5)] * 100)
+    run.board.letters.add([letter("\u20ac" * 10**6, "d" * 10**6)] * 100)
     many = {f"model {number}": ModelView(rolling={"accuracy": 0.5}) for number in range(100)}
     for _ in range(POINTS + 1):
         run.learn(loss=0.123456789012345, models=many, account=account())
