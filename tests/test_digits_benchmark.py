@@ -15,7 +15,6 @@ from tests.test_benchmarks import tables
 TINY = {"block_size": 16, "batch_size": 64, "max_features": 64, "components": 10}
 
 
-@pytest.mark.long
 def test_runs_fill_the_tables_and_are_the_same_again(tmp_path):
     images = small()
     endless = Setting("endless", "CDSG", **TINY, precondition=True, blocks_per_step=2, records=1_000)

@@ -61,7 +61,7 @@ def test_a_quick_run_keeps_what_was_there(tmp_path, monkeypatch):
     assert kept[1]["score"] == pytest.approx(75, abs=25)
 
 
-@pytest.mark.parametrize("kind", ["matrix risk", pytest.param("metrics", marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", ["matrix risk", "metrics"])
 def test_all_solvers_come_to_one_optimum(kind):
     problem = random_matrices(6, 3, 3) if kind == "matrix risk" else digits(None, 3, 12, 3).problem()
     ends = {}
