@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from streamkernel.connectors.files.existing import is_special
 from streamkernel.connectors.ports import Mark, Sink
 from streamkernel.daemon.assembly.connectors import let_pass, make_sink, make_source
 from streamkernel.daemon.assembly.model import try_model
-from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -22,6 +23,7 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import SourceConfig
 from streamkernel.daemon.config.sources import paths_of
 from streamkernel.daemon.http.server import Server
+from streamkernel.daemon.run_state.header import check_header
 from streamkernel.daemon.run_state.outputs import mark_of
 from streamkernel.daemon.run_state.resume import resume
 from streamkernel.daemon.run_state.run import check_mode
@@ -134,9 +136,9 @@ def _newest(paths: Iterable[Path]) -> Mapping[str, Any] | None:
     for path in reversed(list(paths)):
         try:
             header = read(path).header
-            outputs = header["outputs"]
-        except (CheckpointError, KeyError):
+            with contextlib.suppress(UnfitError):  # what another release counts changes nothing of its outputs
+                check_header(header)
+        except CheckpointError:
             continue
-        if isinstance(outputs, dict) and all(isinstance(one, dict) for one in outputs.values()):
-            return header
+        return header
     return None

@@ -13,6 +13,7 @@ import pytest
 
 from streamkernel.connectors.ports import SinkError
 from streamkernel.daemon.assembly.plan import prepare
+from streamkernel.daemon.checkpoints.file import encode_head, read, write_to
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home, Launcher
@@ -59,6 +60,17 @@ def test_what_a_run_would_end_with(
     assert said in done.stderr
     assert contents(here.folder).items() >= before.items()
     assert not list(here.folder.rglob("*.old"))
+
+
+@pytest.mark.parametrize("sections", [{}, {"run": 5}, {"run": {"mode": []}, "outputs": {"predictions": {"mark": 3}}}])
+def test_sound_checkpoints_with_a_header_of_something_else_are_set_aside(here: Home, sections: dict[str, Any]) -> None:
+    run(prepare(here.config))
+    for path in (here.folder / "out/state").glob("*.skc"):
+        number = read(path).number
+        with path.open("wb") as file:
+            write_to(file, encode_head(number, sections, 0), b"")
+    run(prepare(here.config), fresh=True)
+    assert (here.folder / "out/predictions.jsonl.old").exists()
 
 
 def taken_place(home: Home) -> Path:
