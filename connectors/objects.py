@@ -60,7 +60,7 @@ class JsonObjects(BulkDecoder):
             target = self.target
             plain = _is_plain(target)
             values = [x.pop(target, None) if plain else take(x, target) for x in objects]
-            if any(map(_is_rounded, values)):
+            if float in map(type, values) and any(map(_is_rounded, values)):
                 raise UndecodableError("target", "a target must be read exactly")
             targets = self.targets.decode_all(values)
         if self._lose_digits(objects):

@@ -88,6 +88,8 @@ class ColumnReader:
     ----------
     outputs
         The names of the inputs.
+    keeps_numbers
+        Whether each number is the input as it is.
 
     """
 
@@ -109,6 +111,7 @@ class ColumnReader:
         self._lenient = settings.invalid == "missing"
         self._type = settings.type
         self._reads_numbers = settings.type == "number" or (of_texts and settings.type == "auto")
+        self.keeps_numbers = settings.type in ("auto", "number") and not self._missing_numbers
         self._expected = "a number"
         if settings.type == "date":
             self._dates = DateParts(settings.format, settings.parts, settings.cyclic, settings.timezone)
@@ -124,6 +127,18 @@ class ColumnReader:
 
     def read(self, value: Any) -> tuple[Any, ...]:
         """Return the values of the inputs, None for missing ones; raises UndecodableError for an unusable value."""
+        if type(value) is not str:
+            return self._read(value)
+        known = self._known.get(value)
+        if known is None:
+            known = self._read(value)
+            if len(self._known) < _MOST_WORDS:
+                self._known[value] = known
+                if known == (value,):
+                    self._same.add(value)
+        return known
+
+    def _read(self, value: Any) -> tuple[Any, ...]:
         if self._is_missing(value):
             return self._nothing
         if isinstance(value, dict | list):
@@ -145,18 +160,9 @@ class ColumnReader:
         """Return a column for each input, with the values of `read`; None of the values may be infinite or NaN."""
         if (numbers := self._read_numbers(values)) is not None:
             return [numbers]
-        known = self._known
-        if not {str}.issuperset(map(type, values)):
-            rows = list(map(self.read, values))
-        elif self._same.issuperset(values):
+        if {str}.issuperset(map(type, values)) and self._same.issuperset(values):
             return [values]
-        else:
-            new = set(values).difference(known)
-            if len(known) < _MOST_WORDS:
-                known.update({value: self.read(value) for value in new})
-                self._same.update(value for value in new if known[value] == (value,))
-            found = map(known.get, values)
-            rows = [self.read(value) if row is None else row for value, row in zip(values, found, strict=True)]
+        rows = list(map(self.read, values))
         return list(zip(*rows, strict=True)) or [()] * len(self.outputs)
 
     def _is_missing(self, value: Any) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from streamkernel.connectors.columns.readers import ColumnReader, NumberFormat, inputs_of_columns
@@ -56,6 +58,8 @@ class ColumnRules:
         self.numbers = _number_format(settings)
         self._of_texts = of_texts
         self._columns: dict[str, ColumnReader | None] = {}
+        # Columns whose numbers are inputs as they are.
+        self._same_numbers: set[str] = set()
         modes = {settings.nested} | {one.nested for one in settings.types.values()}
         self.may_unnest = not modes <= {"dead_letter", None}
         for name in settings.types:
@@ -80,7 +84,11 @@ class ColumnRules:
         inputs: dict[str, Any] = {}
         for name, value in with_normal_names(self.flat(values)).items():
             reader = self._reader(name)
-            if reader is not None:
+            if reader is None:
+                continue
+            if type(value) is float and reader.keeps_numbers and math.isfinite(value):
+                inputs[name] = value
+            else:
                 inputs.update(zip(reader.outputs, reader.read(value), strict=True))
         return present(inputs)
 
@@ -90,11 +98,32 @@ class ColumnRules:
         Raises UndecodableError if one of them is unusable.
         """
         flat = list(map(self.flat, objects)) if self.may_unnest else objects
+        if self._has_numbers_only(flat):
+            return flat
         names = [nfc(name) for name in flat[0]] if flat else []
         if len(set(map(tuple, flat))) != 1 or len(set(names)) < len(names):
             return list(map(self.read, flat))
         columns = zip(*map(dict.values, flat), strict=True)
         return inputs_of_columns(zip(map(self._reader, names), columns, strict=True), len(flat), flat)
+
+    def _has_numbers_only(self, objects: Sequence[dict[str, Any]]) -> bool:
+        """Whether objects hold nothing but inputs that are numbers and stay as they are."""
+        names: set[str] = set().union(*objects)
+        if not self._same_numbers.issuperset(names):
+            names -= self._same_numbers
+            if len(self._same_numbers) + len(names) > _MOST_NAMES or not all(map(self._keeps_numbers, names)):
+                return False
+            self._same_numbers |= names
+        try:
+            # Only numbers can be added up, and to ask each value for its type costs three times as much.
+            sum(chain.from_iterable(map(dict.values, objects)))
+        except TypeError:
+            return False
+        return True
+
+    def _keeps_numbers(self, name: str) -> bool:
+        reader = self.column(name) if len(name) <= self.max_string and nfc(name) == name else None
+        return reader is not None and reader.keeps_numbers
 
     def _reader(self, name: str) -> ColumnReader | None:
         if len(name) > self.max_string:
