@@ -26,7 +26,9 @@ from streamkernel.daemon.assembly.plan import prepare
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.run_state.coordinator import CheckpointCoordinator
 from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.direct import DirectStage
 from streamkernel.daemon.stream.in_flight import InFlightMarker
+from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
@@ -39,7 +41,13 @@ PARTS: dict[str, list[tuple[type, str]]] = {
     "decode, make the records": [(LineSource, "poll")],
     "model (`advance`)": [(KernelClassifier, "advance")],
     "quality and progressive loss": [(Quality, "add"), (ProgressiveLoss, "add")],
-    "prediction lines, accounting": [(Processor, "process")],
+    "prediction lines, accounting": [
+        (DirectStage, "fill"),
+        (Learner, "advance"),
+        (DirectStage, "settle"),
+        (Processor, "close"),
+        (Processor, "lines"),
+    ],
     "encode and write the outputs": [(Sinks, "write")],
     "checkpoints": [(CheckpointCoordinator, "save_when_due")],
     "write-ahead marker": [(InFlightMarker, "set"), (InFlightMarker, "clear")],
