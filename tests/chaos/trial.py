@@ -181,6 +181,11 @@ class Trial(TrialRecords):
             # Where a checkpoint held everything already, it may not have asked for the signal yet.
             daemon.wait_until_it_says(r"\S")
             assert daemon.stop() == 0, f"the daemon ended with status {daemon.status}:\n{daemon.log[-4000:]}"
+        # No stop waits for a connection that an outage left dead: what it says then must hold.
+        if any(daemon.says("the next start commits them") for daemon in alive):
+            following = self.start()
+            following.wait_until_it_says(r"reading kafka topic .* from record [\d,]+ on")
+            assert following.stop() == 0, f"the daemon ended with status {following.status}:\n{following.log[-4000:]}"
 
     def outputs(self) -> tuple[list[Line], list[Line]]:
         """Read predictions and dead letters."""
