@@ -80,6 +80,8 @@ class File:
         """Return the next bytes from `offset` on, a compressed file some 100 KB at once; empty at the end."""
         try:
             return os.pread(self._descriptor, most or BLOCK_BYTES, offset)
+        except OverflowError:  # no file is as long
+            return b""
         except OSError as error:
             raise system_error(self.path, error) from None
 

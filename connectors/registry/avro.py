@@ -133,7 +133,10 @@ def _types(schema: Any, within: Sequence[str] = ()) -> Iterator[tuple[Any, Seque
     inner = schema if isinstance(schema, list) else []
     if isinstance(schema, dict):
         within = (*within, schema.get("name", ""))
-        inner = [field["type"] for field in schema.get("fields", ())]
+        fields = schema.get("fields", ())
+        if not all(isinstance(field["name"], str) for field in fields):  # fastavro takes any name
+            raise UnusableSchemaError("a field of it has a name that is no text")
+        inner = [field["type"] for field in fields]
         inner += [schema[key] for key in ("items", "values") if key in schema]
     for one in inner:
         yield from _types(one, within)

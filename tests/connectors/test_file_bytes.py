@@ -1,5 +1,6 @@
 import gzip
 import os
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,12 @@ def test_a_position_of_another_source_is_refused(tmp_path: Path, stream: str) ->
     path = written(tmp_path / "data.jsonl", LINES)
     with pytest.raises(SourceError, match="was not taken from a file"):
         JsonLinesSource(path).open({0: Position(stream, 0, 10)})
+
+
+def test_a_position_beyond_all_files_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "stream.csv", b"a,y\n1,no\n")
+    with pytest.raises(SourceError, match="is shorter than the position"):
+        CsvSource(path, target="y").open({0: Position(f"1:{sha256(b'a').hexdigest()}", 0, 2**65)})
 
 
 @pytest.mark.parametrize("follow", [False, True])

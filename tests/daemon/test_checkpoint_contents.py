@@ -102,6 +102,8 @@ class TestHeader:
             ("replayed", [["labels", 0, 0, [2**70]]]),
             ("outputs", []),
             ("outputs/predictions", None),
+            ("outputs/predictions/path", "a\0b"),
+            ("outputs/predictions/path", "\ud800"),
             ("outputs/predictions/mark", -7),
             ("outputs/predictions/mark", True),
             ("outputs/predictions/mark", "7"),
@@ -120,6 +122,7 @@ class TestHeader:
             ("run/versions/river", 1),
             ("labels", {"pending": 3}),
             ("labels", {"pending": 3, "config": {"key": "id"}}),
+            ("labels", {"pending": 3, "config": {"key": "id", "source": {}}}),
             ("payload", {"models": -1}),
         ]:
             with subtests.test(path=path, value=value):

@@ -92,6 +92,7 @@ def test_a_kernel_of_parts_is_restored_and_told_from_another(
             "must be None or a Kernel such as streamkernel.kernels.Gaussian(), "
             "got 'gaussian': write {streamkernel.kernels.Gaussian: {}}",
         ),
+        ({"Polynomial": True}, "write {streamkernel.kernels.Polynomial: {}}"),
         ({"Polynomial": {"degree": 3}}, "write {streamkernel.kernels.Polynomial: {degree: ...}}"),
         ("streamkernel.kernels.Matern", "to make an object of it write {streamkernel.kernels.Matern: {}}"),
         (

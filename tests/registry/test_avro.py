@@ -147,6 +147,7 @@ class TestHarm:
             *("", "{", "nothing", "[" * 5000 + "]" * 5000, '{"type": "record"}', '{"type": "what"}', "12"),
             '{"type": "enum", "name": "E"}',
             '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "Elsewhere"}]}',
+            '{"type": "record", "name": "R", "fields": [{"name": 1.5, "type": "int"}]}',
         ],
     )
     def test_schemas(self, text: str) -> None:

@@ -103,7 +103,7 @@ def long_form(written: object) -> str:
     )
     if not isinstance(name, str):
         return ""
-    arguments = ", ".join(f"{key}: ..." for key in keywords or ())
+    arguments = ", ".join(f"{key}: ..." for key in (keywords if isinstance(keywords, Mapping) else ()))
     for place in _MODULES:
         module = importlib.import_module(place)
         for known in getattr(module, "__all__", dir(module)):

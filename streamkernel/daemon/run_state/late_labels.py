@@ -15,6 +15,7 @@ from streamkernel.daemon.labels.stage import JoinStage
 from streamkernel.daemon.run_state.component import (
     Count,
     OpenSource,
+    Places,
     Saved,
     Snapshot,
     StateComponent,
@@ -46,6 +47,7 @@ class _LateLabelsSettings(StateSection):
 class _LateLabelsSection(StateSection):
     config: _LateLabelsSettings
     pending: Count
+    positions: Places
 
 
 class LateLabelsState(StateComponent):

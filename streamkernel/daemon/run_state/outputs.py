@@ -58,8 +58,18 @@ def _mark(mark: Any) -> Any:
     return mark
 
 
+def _path(path: str) -> str:
+    try:
+        possible = b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise ValueError("is not the name of a file")
+    return path
+
+
 class _OutputSection(StateSection):
-    path: str = "-"
+    path: Annotated[str, AfterValidator(_path)] = "-"
     mark: Annotated[Any, AfterValidator(_mark)] = None
 
 
