@@ -116,10 +116,9 @@ class ColumnRules:
             self._same_numbers |= names
         try:
             # Only numbers can be added up, and to ask each value for its type costs three times as much.
-            sum(chain.from_iterable(map(dict.values, objects)))
-        except TypeError:
+            return math.isfinite(sum(chain.from_iterable(map(dict.values, objects))))
+        except (TypeError, OverflowError):
             return False
-        return True
 
     def _keeps_numbers(self, name: str) -> bool:
         reader = self.column(name) if len(name) <= self.max_string and nfc(name) == name else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -140,10 +140,12 @@ class FramedObjects(JsonObjects):
         return value if self._is_finite(value) else None
 
     def _is_finite(self, value: Any) -> bool:
-        """Whether no number is infinite or NaN; nested ones count only if rules may flatten them."""
+        """Whether no number is beyond the largest float or NaN; nested ones count only if rules may flatten them."""
         inner: Iterable[Any] = value.values() if type(value) is dict else value if type(value) is list else ()
         return all(
-            math.isfinite(one) if type(one) is float else not self.rules.may_unnest or self._is_finite(one)
+            abs(one) <= sys.float_info.max
+            if type(one) in (float, int)
+            else not self.rules.may_unnest or self._is_finite(one)
             for one in inner
         )
 

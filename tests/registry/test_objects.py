@@ -128,6 +128,12 @@ class TestRulesOfColumns:
                 assert str(ours.values(value)) == str(theirs.values(text))
 
 
+def test_an_integer_beyond_all_floats_is_a_fault() -> None:
+    huge = b'{"a": 1%s}' % (b"0" * 400)
+    made = records(framed(Known(n1=decode_json)), [frame(1) + text for text in (b'{"a": 1.5}', huge, huge)])
+    assert [one.fault and one.fault.reason for one in made] == [None, "infinite", "infinite"]
+
+
 class TestSchemas:
     def test_ready_is_what_stands_before_a_schema_to_come(self) -> None:
         older = record("R", a="int")
