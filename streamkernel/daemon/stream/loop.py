@@ -16,6 +16,7 @@ from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.stream import isolation
 from streamkernel.daemon.stream.ending import FIRST, TooManyDeadLettersError, all_dead, bad_start, begins_well
 from streamkernel.daemon.stream.in_flight import InFlight, InFlightMarkers
+from streamkernel.daemon.stream.lines import Origins
 from streamkernel.daemon.stream.loop_time import AdaptiveBatchSize, LoopTime
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -275,10 +276,9 @@ class Loop:
             self.observer.chunk(batch)
             self.times.begin()
             lines = self.processor.lines(batch)
-            origins = [record.position for record in batch.predicted] if lines else []
             self.sinks.write(
                 {"predictions": lines, "dead_letters": batch.letters},
-                {"predictions": origins, "dead_letters": batch.letter_origins},
+                {"predictions": Origins(batch.predicted), "dead_letters": batch.letter_origins},
                 self._read_at,
             )
             self.times.end("sinks")
