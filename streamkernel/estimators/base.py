@@ -74,7 +74,7 @@ class AdvanceResult:
         if self.numbers is not None:
             return list(self.numbers.tolist())
         if self.distributions is not None:
-            return self.distributions.most_probable()
+            return self.distributions.most_probable
         if self._predictions is not None:
             return list(self._predictions)
         return [max(one, key=one.__getitem__) if one else None for one in self._probabilities or ()]

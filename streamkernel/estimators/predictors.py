@@ -121,7 +121,7 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
 
     def _advanced_probabilities(self, batch: BatchResult) -> LabelDistributions | list[dict[Any, float]]:
         """The probability of each label that was known before a record, for all records of a batch."""
-        return LabelDistributions(self._targets.labels, batch.predictions, batch.targets.n_classes)
+        return LabelDistributions(self._targets.labels, batch.predictions, batch.targets.n_classes, batch.targets.y)
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
         return AdvanceResult(None, self._advanced_probabilities(batch), batch.losses)

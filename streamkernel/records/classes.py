@@ -94,11 +94,13 @@ class Classes(Targets):
     def probabilities(self, encoded: Encoded, scores: Array) -> LabelDistributions:
         """The probabilities of each record, of the labels that were known before it."""
         known = encoded.n_classes
+        if len(known) and known[0] == known[-1]:  # the most frequent case
+            return LabelDistributions(self.labels, softmax(scores[:, : known[0]]), known, encoded.y)
         table = np.zeros((len(known), int(known.max(initial=0))))
         for n_classes in set(known[known > 0].tolist()):
             rows = known == n_classes
             table[rows, :n_classes] = softmax(scores[rows, :n_classes])
-        return LabelDistributions(self.labels, table, known)
+        return LabelDistributions(self.labels, table, known, encoded.y)
 
     def distribution(self, scores: Array) -> tuple[list[Any], Array]:
         """The labels known by now, and their probabilities for each row of scores, shape (n, K)."""
@@ -162,8 +164,9 @@ class TwoSides(Targets):
         """The sigmoid of each score as probabilities of both labels; only one, if seen alone and no boolean, has 1."""
         # What stands for a label not seen yet has no column of its own: each label that arrives begins another table.
         cuts = np.flatnonzero((encoded.before[1:] != encoded.before[:-1]).any(axis=1)) + 1
+        settled = encoded.before.all()
         parts = [
-            LabelDistributions(labels, table, np.full(len(table), len(labels)))
+            LabelDistributions(labels, table, np.full(len(table), len(labels)), encoded.y if settled else None)
             for seen, part in zip(encoded.before[[0, *cuts][: len(scores)]], np.split(scores, cuts), strict=False)
             for labels, table in [self._distribution(seen.astype(bool).tolist(), part)]
         ]

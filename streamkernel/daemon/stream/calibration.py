@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from streamkernel.daemon.stream.record_batch import Labeled
+from streamkernel.records.distributions import LabelDistributions
 
 __all__ = ["LEVEL", "SAMPLED", "Calibration", "CalibrationError", "IntervalCoverage", "make_calibration"]
 
@@ -43,16 +45,15 @@ class Calibration(ABC):
     def add(self, labeled: Labeled) -> None:
         """Take in at most `SAMPLED` of the records of a chunk whose targets are known."""
         n = len(labeled.targets)
-        places = range(0, n, max(1, -(-n // SAMPLED)))
-        self._window.extend(kept for place in places if (kept := self._kept(labeled, place)) is not None)
+        self._window.extend(self._kept(labeled, slice(0, n, max(1, -(-n // SAMPLED)))))
 
     @abstractmethod
     def value(self) -> float:
         """Return the figure, NaN before the first record."""
 
     @abstractmethod
-    def _kept(self, labeled: Labeled, place: int) -> Any:
-        """Return what is kept of a record; None where its prediction says nothing of how sure it is."""
+    def _kept(self, labeled: Labeled, places: slice) -> Iterator[Any]:
+        """Yield what is kept of some records; nothing where a prediction says nothing of how sure it is."""
 
 
 class CalibrationError(Calibration):
@@ -78,15 +79,22 @@ class CalibrationError(Calibration):
         distances = np.bincount(bins, weights=given) - np.bincount(bins, weights=right)
         return float(np.abs(distances).sum()) / len(given)
 
-    def _kept(self, labeled: Labeled, place: int) -> tuple[float, bool] | None:
-        label = labeled.predictions[place]
-        given = labeled.probabilities[place] if labeled.probabilities else None
-        if label is None or not given:
-            return None
-        probability = float(given.get(label, 0.0))
-        if not 0.0 <= probability <= math.inf:  # NaN is none
-            return None
-        return min(probability, 1.0), bool(label == labeled.targets[place])
+    def _kept(self, labeled: Labeled, places: slice) -> Iterator[tuple[float, bool]]:
+        for label, probability, target in zip(*_largest(labeled, places), labeled.targets[places], strict=True):
+            if label is not None and 0.0 <= probability <= math.inf:  # NaN is none
+                yield min(probability, 1.0), bool(label == target)
+
+
+def _largest(labeled: Labeled, places: slice) -> tuple[list[Any], list[float]]:
+    """Return the predicted labels of some records and their probabilities, NaN where there are none."""
+    given = labeled.probabilities
+    if isinstance(given, LabelDistributions):
+        rows = zip(*(part[places].tolist() for part in (given.columns, given.known, given.table)), strict=True)
+        found = [(given.labels[column], row[column]) if n else (None, math.nan) for column, n, row in rows]
+        return [label for label, _ in found], [probability for _, probability in found]
+    labels = labeled.predictions[places]
+    said = given[places] if given else [None] * len(labels)
+    return labels, [float(one.get(label, 0.0)) if one else math.nan for label, one in zip(labels, said, strict=True)]
 
 
 class IntervalCoverage(Calibration):
@@ -104,12 +112,13 @@ class IntervalCoverage(Calibration):
     def value(self) -> float:
         return sum(self._window) / len(self._window) if self._window else math.nan
 
-    def _kept(self, labeled: Labeled, place: int) -> bool | None:
-        prediction = labeled.predictions[place]
-        deviation = math.nan if labeled.deviations is None else float(labeled.deviations[place])
-        if prediction is None or math.isnan(deviation):
-            return None
-        return bool(abs(float(labeled.targets[place]) - prediction) <= _QUANTILE * deviation)
+    def _kept(self, labeled: Labeled, places: slice) -> Iterator[bool]:
+        if labeled.deviations is None:
+            return
+        rows = zip(labeled.targets[places], labeled.predictions[places], labeled.deviations[places], strict=True)
+        for target, prediction, deviation in rows:
+            if prediction is not None and not math.isnan(deviation):
+                yield bool(abs(float(target) - prediction) <= _QUANTILE * deviation)
 
 
 def make_calibration(task: str, window: int) -> Calibration | None:

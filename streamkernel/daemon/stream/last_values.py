@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 __all__ = ["LastValues"]
@@ -33,7 +35,7 @@ class LastValues:
         self._values = np.empty((n_columns, 2 * size))
         self._end = 0
 
-    def extend(self, *columns: np.ndarray | list[float]) -> None:
+    def extend(self, *columns: Any) -> None:
         """Add values to each column, the same number to all."""
         n = min(len(columns[0]), self._size)
         if self._end + n > self._values.shape[1]:

@@ -80,8 +80,10 @@ class Scores:
         self.quality.add(labeled.targets, labeled.predictions, labeled.probabilities)
         n_nan = labeled.n_not_finite if learns else 0  # a model that only serves has no losses
         losses = np.asarray(labeled.losses, float)
-        labeled.n_not_finite = n_nan + int(np.isinf(losses).sum())
-        labeled.losses = losses[np.isfinite(losses)]
+        right = np.isfinite(losses)
+        labeled.n_not_finite, labeled.losses = n_nan, losses
+        if not right.all():
+            labeled.n_not_finite, labeled.losses = n_nan + int(np.isinf(losses).sum()), losses[right]
         self.loss.add(labeled.losses, labeled.n_not_finite)
 
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from river import stats
 
 from streamkernel.daemon.stream.baseline import Baseline, MajorityClass, MeanSoFar
-from streamkernel.daemon.stream.classes import NONE, OTHER, ClassNumbers, macro_f1
+from streamkernel.daemon.stream.classes import NONE, OTHER, ClassNumbers, count, macro_f1
 from streamkernel.daemon.stream.last_values import LastValues
-from streamkernel.finite import LARGEST, clamped, finite_mean, finite_sum
+from streamkernel.daemon.stream.means import Mean, clipped, mean_of
+from streamkernel.finite import clamped, finite_mean, finite_sum
 from streamkernel.records.distributions import LabelDistributions
 
 __all__ = ["REPORTS", "TALLIES", "ProgressiveLoss", "Quality", "SeveralQuality", "log_losses"]
@@ -59,53 +59,42 @@ def log_losses(targets: Sequence[Any], probabilities: Sequence[Mapping[Any, floa
 
 
 def _log_losses(given: np.ndarray) -> np.ndarray:
-    losses: np.ndarray = -np.log(np.clip(given, _SMALLEST_PROBABILITY, 1.0))
+    losses: np.ndarray = -np.log(np.minimum(np.maximum(given, _SMALLEST_PROBABILITY), 1.0))
     return losses
 
 
-def _pair_counts(targets: Any, predictions: Any) -> Iterable[tuple[tuple[Any, Any], int]]:
-    """Return the pairs of a target and a prediction, and how often each came; of arrays, None in place of `NONE`."""
-    if not isinstance(targets, np.ndarray):
-        return Counter(zip(targets, predictions, strict=True)).items()
-    width = int(predictions.max(initial=0)) + 2
-    codes, counts = np.unique(targets * width + predictions + 1, return_counts=True)
-    pairs = [divmod(int(code), width) for code in codes.tolist()]
-    pairs_of = [(target, prediction - 1 if prediction else None) for target, prediction in pairs]
-    return zip(pairs_of, counts.tolist(), strict=True)
-
-
 class _Classification:
-    """Counts by class: its number, or a label as it is; no prediction is one past the limit that is wrong."""
+    """Counts by class: its number in arrays, or a label; `NONE` is a prediction past the limit that is wrong."""
 
     def __init__(self) -> None:
         self._correct: Counter[int] = Counter()
         self._targets: Counter[int] = Counter()
         self._predictions: Counter[int] = Counter()
-        self._log_loss = stats.Mean()
+        self._log_loss = Mean()
 
     def add(self, targets: Any, predictions: Any, losses: np.ndarray) -> None:
         """Add targets, predictions, and the log-loss or NaN of each."""
-        for (target, prediction), count in _pair_counts(targets, predictions):
-            self._targets[target] += count
-            self._predictions[OTHER if prediction is None else prediction] += count
-            if target == prediction:
-                self._correct[target] += count
-        losses = losses[~np.isnan(losses)]
-        if len(losses):
-            self._log_loss.update_many(losses)
+        if isinstance(targets, np.ndarray):
+            correct, predictions = targets[targets == predictions], np.maximum(predictions, OTHER)
+        else:
+            correct = [target for target, prediction in zip(targets, predictions, strict=True) if target == prediction]
+        of_each = (self._targets, targets), (self._predictions, predictions), (self._correct, correct)
+        for counts, classes in of_each:
+            for one, n in count(classes).items():
+                counts[one] += n
+        self._log_loss.add(losses[~np.isnan(losses)])
 
     def merge(self, other: _Classification) -> None:
         """Add the records of another one."""
         self._correct.update(other._correct)
         self._targets.update(other._targets)
         self._predictions.update(other._predictions)
-        if other._log_loss.n:
-            self._log_loss += other._log_loss
+        self._log_loss.merge(other._log_loss)
 
     def get(self, name: str) -> float:
         """Return a metric by its name in the configuration."""
         if name == "log_loss":
-            return float(self._log_loss.get()) if self._log_loss.n else math.nan
+            return self._log_loss.value if self._log_loss.n else math.nan
         if not self._targets:
             return math.nan
         if name == "accuracy":
@@ -117,19 +106,19 @@ class _Regression:
     """Means of errors."""
 
     def __init__(self) -> None:
-        self._absolute = stats.Mean()
-        self._squared = stats.Mean()
+        self._absolute = Mean()
+        self._squared = Mean()
         self._mean = 0.0
         self._variance = 0.0
 
     def add(self, targets: Any, predictions: Any, losses: np.ndarray) -> None:  # noqa: ARG002 - a number has none
         if not len(targets):
             return
-        targets, predictions = np.clip(np.array([targets, predictions], float), -LARGEST, LARGEST)
-        errors = targets - predictions
-        self._add_targets(len(targets), float(targets.mean()), float(targets.var()))
-        self._absolute.update_many(np.abs(errors))
-        self._squared.update_many(errors * errors)
+        targets, predictions = clipped(np.array([targets, predictions], float))
+        errors, mean = targets - predictions, mean_of(targets)
+        self._add_targets(len(targets), mean, mean_of(np.square(targets - mean)))
+        self._absolute.add(np.abs(errors))
+        self._squared.add(errors * errors)
 
     def _add_targets(self, n: float, mean: float, variance: float) -> None:
         # Means of squares, never their sum, which overflows.
@@ -141,15 +130,15 @@ class _Regression:
     def merge(self, other: _Regression) -> None:
         if other._absolute.n:
             self._add_targets(other._absolute.n, other._mean, other._variance)
-            self._absolute += other._absolute
-            self._squared += other._squared
+            self._absolute.merge(other._absolute)
+            self._squared.merge(other._squared)
 
     def get(self, name: str) -> float:
         if not self._absolute.n:
             return math.nan
         if name == "mae":
-            return float(self._absolute.get())
-        squared = float(self._squared.get())
+            return self._absolute.value
+        squared = self._squared.value
         if name == "rmse":
             return math.sqrt(squared)
         return clamped(1.0 - squared / self._variance) if self._variance > 0 else 0.0
@@ -224,37 +213,41 @@ class Quality:
 
     def add(self, targets: Sequence[Any], predictions: Any, probabilities: Sequence[Any] | None) -> None:
         """Take in labeled records; one that got no prediction yet (no class was known) is left out, as in River."""
-        if not targets:
+        if not len(targets):
             return
-        columns, losses = None, np.full(len(targets), math.nan)
+        losses = np.full(len(targets), math.nan)
         if isinstance(probabilities, LabelDistributions):
             columns = probabilities.columns_of(targets)
             losses = _log_losses(probabilities.at(columns)) if self._wants_log_loss else losses
-        elif self._wants_log_loss and probabilities is not None:
-            losses = log_losses(targets, probabilities)
-        if not self.of_numbers:
-            pairs = self._numbered(targets, predictions, probabilities, columns)
-        else:  # whatever the target of a score is, nothing compares them
-            numbers = np.array(predictions, float)
-            pairs = np.array(targets if self._baseline is not None else numbers, float), numbers
-        if self._baseline is not None:
-            self._baseline.add(pairs[0].tolist())
-        kept = slice(None) if isinstance(predictions, np.ndarray) or None not in predictions else _given(predictions)
-        of_each = (pairs[0][kept], pairs[1][kept], losses[kept])
-        self._tally.add(*of_each)
-        self._last.extend(*of_each)
-
-    def _numbered(
-        self, targets: Sequence[Any], predictions: Any, probabilities: Any, columns: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of classes of targets and predictions; `NONE` for a wrong one past the limit."""
-        numbers = None
-        if columns is not None and (columns < len(probabilities.labels)).all():
-            numbers = self._classes.settled(probabilities.labels)
-        if numbers is not None:
-            found, guessed = numbers[columns], numbers[probabilities.columns]
+            predictions, found, guessed = self._in_columns(targets, probabilities, columns)
+        elif self.of_numbers:  # whatever the target of a score is, nothing compares them
+            guessed = np.array(predictions, float)
+            found = guessed if self._baseline is None else np.array(targets, float)
         else:
-            found, guessed = self._classes.of(targets), self._classes.of(predictions)
+            found, guessed = self._numbered(targets, predictions)
+            losses = (
+                log_losses(targets, probabilities) if self._wants_log_loss and probabilities is not None else losses
+            )
+        if self._baseline is not None:
+            self._baseline.add(found)
+        if not isinstance(predictions, np.ndarray) and None in predictions:
+            kept = np.array([prediction is not None for prediction in predictions])
+            found, guessed, losses = found[kept], guessed[kept], losses[kept]
+        self._tally.add(found, guessed, losses)
+        self._last.extend(found, guessed, losses)
+
+    def _in_columns(
+        self, targets: Sequence[Any], given: LabelDistributions, columns: np.ndarray
+    ) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Return predictions and what `_numbered` does, by the number of each label, unless a class has none."""
+        numbers = self._classes.settled(given.labels) if (columns < len(given.labels)).all() else None
+        if numbers is None or (numbers == OTHER).any():
+            return given.most_probable, *self._numbered(targets, given.most_probable)
+        return given.columns, numbers[columns], numbers[given.columns]
+
+    def _numbered(self, targets: Sequence[Any], predictions: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the numbers of the classes of targets and predictions; `NONE` for a wrong one past the limit."""
+        found, guessed = self._classes.of(targets), self._classes.of(predictions)
         for row in np.flatnonzero((found == OTHER) & (guessed == OTHER)).tolist():
             if targets[row] != predictions[row]:
                 guessed[row] = NONE
@@ -272,7 +265,9 @@ class Quality:
     def rolling(self) -> dict[str, float]:
         """Return each metric over the window, computed again: nothing drifts, nothing is paid until it is asked for."""
         tally = self._make()
-        tally.add(*self._last.columns)
+        found, guessed, losses = self._last.columns
+        whole = float if self.of_numbers else np.int64
+        tally.add(found.astype(whole), guessed.astype(whole), losses)
         return {name: tally.get(name) for name in self.names}
 
     def overall_of_targets(self) -> dict[str, dict[str, float]]:
@@ -317,11 +312,11 @@ class ProgressiveLoss:
     def add(self, losses: Sequence[float] | np.ndarray, n_not_finite: int = 0) -> None:
         """Take in the losses of a chunk, of which what is not finite is left out, and the number of those left out."""
         self.n_not_finite += n_not_finite
-        given = np.asarray(losses, float)
-        seen = given[np.isfinite(given)].tolist()
+        seen = np.asarray(losses, float)
+        seen = seen[np.isfinite(seen)]
         self._last.extend(seen)
         self.count += len(seen)
-        self.sum = clamped(self.sum + finite_sum(seen))
+        self.sum = clamped(self.sum + finite_sum(seen.tolist()))
 
     def mean(self) -> float:
         """Return the mean over the window, NaN before the first loss."""

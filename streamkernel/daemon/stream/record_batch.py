@@ -58,7 +58,7 @@ class Labeled:
     Attributes
     ----------
     targets, predictions
-        One of each per record; numbers also as an array.
+        One of each per record; numbers also as an array. None: the most probable labels of the table.
     probabilities
         Those of each record, also as a table; None for regressors and models without them.
     deviations
@@ -85,7 +85,7 @@ class Labeled:
             labeled = cls(targets, result.predictions, result.probabilities, result.deviations)
             labeled.add_losses(result.losses.tolist(), targets, result.predictions, result.probabilities)
             return labeled
-        labeled = cls(targets, result.predictions if numbers is None else numbers, given, result.deviations)
+        labeled = cls(targets, numbers, given, result.deviations)
         labeled.losses, missing = result.losses, np.isnan(result.losses)
         if given is not None and missing.any():
             missing &= given.columns_of(targets) < len(given.labels)

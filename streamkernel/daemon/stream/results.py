@@ -94,10 +94,10 @@ def finite(result: AdvanceResult) -> tuple[AdvanceResult, int]:
     labels: Any = None
     deviations = result.deviations
     if result.numbers is not None:
-        wrong.update(np.flatnonzero(~np.isfinite(result.numbers)).tolist())
+        wrong.update(_rows_not_finite(result.numbers))
         labels = result.numbers
     elif result.distributions is not None:
-        wrong.update(np.flatnonzero(~np.isfinite(result.distributions.table).all(axis=1)).tolist())
+        wrong.update(_rows_not_finite(result.distributions.table))
     else:
         labels = _finite_labels(result, wrong)
     if result.numbers is not None and wrong:
@@ -109,6 +109,12 @@ def finite(result: AdvanceResult) -> tuple[AdvanceResult, int]:
         return result, 0
     given = result.probabilities if result.distributions is None else result.distributions
     return AdvanceResult(labels, given, result.losses, deviations), len(wrong)
+
+
+def _rows_not_finite(values: np.ndarray) -> list[int]:
+    """Return the rows with anything that is not finite."""
+    right = np.isfinite(values)
+    return [] if right.all() else np.flatnonzero(~right.reshape(len(right), -1).all(axis=1)).tolist()
 
 
 def _finite_labels(result: AdvanceResult, wrong: set[int]) -> list[Any]:
