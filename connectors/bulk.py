@@ -14,7 +14,7 @@ from streamkernel.connectors.decode import TargetDecoder, UndecodableError
 from streamkernel.connectors.names import take
 from streamkernel.connectors.pass_through import SourceMessage
 from streamkernel.connectors.pass_through_reader import PassThrough
-from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record
+from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, RecordColumns
 from streamkernel.connectors.target_columns import Target, TargetColumns, names_of
 
 
@@ -43,10 +43,19 @@ class BulkDecoder(ABC):
         """Return how many leading records can be decoded now (default: all)."""
         return len(raws)
 
-    def records(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> list[Record]:
+    def records(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> Sequence[Record]:
         """Return a record for each of `raws`, with its start and the start of the next one."""
+        return self._in_columns(raws, starts, ends) or self._each(raws, starts, ends)
+
+    def _each(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> list[Record]:
         records = self._decoded(raws, starts, ends)
         return records if self.passing is None else [self.with_passed(record, self.passing) for record in records]
+
+    def _in_columns(
+        self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]
+    ) -> RecordColumns | None:
+        """Return the records in columns; None where they do not fit into any."""
+        return None
 
     def with_passed(
         self,

@@ -1,5 +1,16 @@
 """The ports: what a source hands out and what a sink takes. The daemon knows connectors by these types only."""
 
+from streamkernel.connectors.ports.columns import (
+    Offsets,
+    RecordColumns,
+    TextColumn,
+    ends_of,
+    raws_of,
+    records_at,
+    starts_of,
+    targets_of,
+    unusable_places,
+)
 from streamkernel.connectors.ports.connector import (
     Connector,
     ConnectorError,
@@ -20,13 +31,22 @@ __all__ = [
     "Fault",
     "Label",
     "Mark",
+    "Offsets",
     "OutageError",
     "Position",
     "Record",
+    "RecordColumns",
     "SettingError",
     "Sink",
     "SinkError",
     "Source",
     "SourceError",
+    "TextColumn",
     "at_offset",
+    "ends_of",
+    "raws_of",
+    "records_at",
+    "starts_of",
+    "targets_of",
+    "unusable_places",
 ]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from streamkernel.connectors.ports import Position, Record
+from streamkernel.connectors.ports import Position, Record, raws_of
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.stream import isolation
@@ -37,7 +37,7 @@ _NEW_OBJECTS = 50_000
 class Feed(Protocol):
     """A feed of records: an open source, or two in turn."""
 
-    def poll(self, max_records: int, timeout: float) -> list[Record]:
+    def poll(self, max_records: int, timeout: float) -> Sequence[Record]:
         """Hand out the next records; see `streamkernel.connectors.ports.Source.poll`."""
 
     @property
@@ -307,7 +307,7 @@ class Loop:
 
 def _in_parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
     """Cut a chunk so that no part has more bytes than allowed, or more than one record."""
-    sizes = [len(record.raw) for record in records]
+    sizes = list(map(len, raws_of(records)))
     if sum(sizes) <= MOST_BYTES:
         yield records
         return
