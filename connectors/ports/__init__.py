@@ -1,9 +1,9 @@
 """The ports: what a source hands out and what a sink takes. The daemon knows connectors by these types only."""
 
 from streamkernel.connectors.ports.columns import (
+    CodedColumn,
     Offsets,
     RecordColumns,
-    TextColumn,
     ends_of,
     raws_of,
     records_at,
@@ -25,6 +25,7 @@ from streamkernel.connectors.ports.source import Source, at_offset
 
 __all__ = [
     "CausedFault",
+    "CodedColumn",
     "ColumnUse",
     "Connector",
     "ConnectorError",
@@ -41,7 +42,6 @@ __all__ = [
     "SinkError",
     "Source",
     "SourceError",
-    "TextColumn",
     "at_offset",
     "ends_of",
     "raws_of",

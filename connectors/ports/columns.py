@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, overload
 
@@ -11,9 +11,9 @@ import numpy as np
 from streamkernel.connectors.ports.record import Label, Position, Record
 
 __all__ = [
+    "CodedColumn",
     "Offsets",
     "RecordColumns",
-    "TextColumn",
     "ends_of",
     "raws_of",
     "records_at",
@@ -62,23 +62,23 @@ class Offsets(Sequence[Position]):
         return Position(self.stream, self.partition, int(self.offsets[index]))
 
 
-class TextColumn(NamedTuple):
-    """The texts of an input as codes.
+class CodedColumn(NamedTuple):
+    """A column as codes of its distinct values.
 
     Attributes
     ----------
     name
-        The name of the input.
+        The name of the column.
     codes
-        The index of each record's text in `values`, int64 of shape (n,); -1 where it has none.
+        The index in `values` of each record's value, int64 of shape (n,); -1 where it has none.
     values
-        The distinct texts.
+        The distinct values so far; more may follow.
 
     """
 
     name: str
     codes: Array
-    values: Sequence[str]
+    values: Sequence[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ class RecordColumns(Sequence[Record]):
     ends: Sequence[Position]
     names: tuple[str, ...]
     numbers: Array
-    texts: Sequence[TextColumn]
+    texts: Sequence[CodedColumn]
     targets: Sequence[Label | None]
     odd: Mapping[int, Record]
     decode: Callable[[Sequence[bytes], Sequence[Position], Sequence[Position]], list[Record]]
@@ -133,9 +133,13 @@ class RecordColumns(Sequence[Record]):
         known = self.odd.get(place)
         return known or self.decode([self.raws[place]], [self.starts[place]], [self.ends[place]])[0]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Record]:
         """Make all records."""
-        return iter(self.decode(self.raws, self.starts, self.ends))
+        if not self.odd:
+            return iter(self.decode(self.raws, self.starts, self.ends))
+        plain = self.chosen(np.array([place for place in range(len(self)) if place not in self.odd], np.int64))
+        rest = iter(plain)
+        return (self.odd[place] if place in self.odd else next(rest) for place in range(len(self)))
 
     @property
     def unusable(self) -> list[int]:
