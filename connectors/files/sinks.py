@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
+from itertools import repeat
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from streamkernel.connectors.class_columns import PROBABILITIES, ClassColumns
-from streamkernel.connectors.encode import to_json, to_json_lines
+from streamkernel.connectors.encode import LineColumns, to_json, to_json_lines
 from streamkernel.connectors.files.bytes import open_file
 from streamkernel.connectors.files.existing import Existing, is_special
 from streamkernel.connectors.files.fields import csv_rows, csv_text
@@ -156,32 +157,38 @@ class CsvSink(LineSink):
             return next(csv_rows([line.decode() for line in lines.take(1).lines]))
 
     def _encode(self, lines: Sequence[Mapping[str, Any]]) -> bytes:
+        if not lines:
+            return b""
         rows: list[Iterable[Any]] = []
         columns = self._columns
         lines = list(map(self._spread, lines)) if self._spread.names else lines
-        if self._appended and lines and columns is not None and columns.keys() != lines[0].keys():
+        first = lines.columns if isinstance(lines, LineColumns) else lines[0]
+        if self._appended and columns is not None and columns.keys() != first.keys():
             raise SinkError(
-                f"{self.path}: lines of the columns {', '.join(lines[0])} cannot be appended to a file of the columns "
+                f"{self.path}: lines of the columns {', '.join(first)} cannot be appended to a file of the columns "
                 f"{', '.join(columns)}: move the file away"
             )
-        self._appended &= not lines
-        if self._unverified and lines and columns is not None:
+        self._appended = False
+        if self._unverified and columns is not None:
             # A line need not have what a model adds to its prediction, nor what a mended record does not carry.
             free = {PROBABILITIES, "std", *(self._included or ())}
-            if columns.keys() - free - lines[0].keys() or lines[0].keys() - columns.keys():
+            if columns.keys() - free - first.keys() or first.keys() - columns.keys():
                 raise self._other_columns(columns)
             self._unverified = False
-        for line in lines:
-            if columns is None:
-                columns = dict.fromkeys(line)
-                rows.append(columns)
-            elif not columns.keys() >= line.keys():
+        if columns is None:
+            columns = dict.fromkeys(first)
+            rows.append(columns)
+        for line in [first] if isinstance(lines, LineColumns) else lines:
+            if not columns.keys() >= line.keys():
                 unknown = next(name for name in line if name not in columns)
                 raise SinkError(
                     f"{self.path}: there is no column for {unknown!r}: the columns are those of the first line, "
                     f"{', '.join(columns)}"
                 )
-            rows.append([_field(line.get(name)) for name in columns])
+        if isinstance(lines, LineColumns):
+            rows += zip(*(_fields(lines, name) for name in columns), strict=True)
+        else:
+            rows += [[_field(line.get(name)) for name in columns] for line in lines]
         self._columns = columns
         return csv_text(rows).encode("utf-8", "backslashreplace")
 
@@ -191,3 +198,13 @@ def _field(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return value if value is None or isinstance(value, str | int | float) else to_json(value).decode()
+
+
+def _fields(lines: LineColumns, name: str) -> Iterable[Any]:
+    """Return what `_field` makes of one column of each line."""
+    column = lines.columns.get(name)
+    if isinstance(column, dict):
+        return to_json_lines(LineColumns(len(lines), column)).decode().split("\n")[:-1]
+    if isinstance(column, np.ndarray):
+        return list(column.tolist())
+    return map(_field, column) if isinstance(column, list) else repeat(_field(column), len(lines))

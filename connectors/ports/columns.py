@@ -114,7 +114,7 @@ class RecordColumns(Sequence[Record]):
     names: tuple[str, ...]
     numbers: Array
     texts: Sequence[CodedColumn]
-    targets: Sequence[Label | None]
+    targets: list[Label | None]
     odd: Mapping[int, Record]
     decode: Callable[[Sequence[bytes], Sequence[Position], Sequence[Position]], list[Record]]
 
@@ -185,7 +185,7 @@ def ends_of(records: Sequence[Record]) -> Sequence[Position]:
     return records.ends if isinstance(records, RecordColumns) else [record.next for record in records]
 
 
-def targets_of(records: Sequence[Record]) -> Sequence[Any]:
+def targets_of(records: Sequence[Record]) -> list[Any]:
     """Return the target of each record."""
     return records.targets if isinstance(records, RecordColumns) else [record.y for record in records]
 

@@ -2,15 +2,17 @@
 
 import abc
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from river import base
 
 from streamkernel.arguments import keep_arguments, lines
 from streamkernel.estimators.arguments import check_arguments
 from streamkernel.estimators.thread_lock import ThreadLock
 from streamkernel.fields import check_version, state_mismatch
+from streamkernel.records.distributions import LabelDistributions
 from streamkernel.records.frames import Frame, target_list
 from streamkernel.records.results import BatchResult
 from streamkernel.state import Array, State, arguments, digest, excerpt, rebuild
@@ -21,16 +23,17 @@ VERSION = 11
 LEAST_PROBABILITY = 1e-15
 
 
-@dataclass(frozen=True)
 class AdvanceResult:
     """Predictions of records, each made before its record was learned, and their losses.
 
-    Attributes
+    Parameters
     ----------
     predictions
-        A label (None before the first) or a number for each record; of several targets, a dict of these.
+        A label (None before the first) or a number for each record, the numbers also as an array; of several targets, a
+        dict of these. None: the most probable label of each.
     probabilities
-        A distribution over the labels for each record; of several labels, one for each. None for regressors.
+        A distribution over the labels for each record, also as a table; of several labels, one for each. None for
+        regressors.
     losses
         The model's own loss of each record, float64 of shape (n,). NaN for a record without a label.
     deviations
@@ -38,12 +41,48 @@ class AdvanceResult:
         of the last errors before the record, 0 before the first. For a Gaussian process, it is the posterior's. None
         for models without a distribution.
 
+    Attributes
+    ----------
+    numbers, distributions
+        The predictions as an array and the probabilities as a table; None where they were not given as such.
+
+    Examples
+    --------
+    >>> from streamkernel import KernelRegressor
+    >>> result = KernelRegressor(seed=1).advance([{"a": 1.0}, {"a": 1.0}], [2.0, 2.0])
+    >>> result.predictions, result.numbers, result.probabilities
+    ([0.0, 2.0], array([0., 2.]), None)
+
     """
 
-    predictions: list[Any]
-    probabilities: list[dict[Any, Any]] | None
-    losses: Array
-    deviations: Array | None = None
+    def __init__(
+        self,
+        predictions: list[Any] | Array | None,
+        probabilities: list[dict[Any, Any]] | LabelDistributions | None,
+        losses: Array,
+        deviations: Array | None = None,
+    ) -> None:
+        self.numbers = predictions if isinstance(predictions, np.ndarray) else None
+        self.distributions = probabilities if isinstance(probabilities, LabelDistributions) else None
+        self._predictions, self._probabilities = predictions, probabilities
+        self.losses = losses
+        self.deviations = deviations
+
+    @cached_property
+    def predictions(self) -> list[Any]:
+        """A label or a number for each record; of several targets, a dict of these."""
+        if self.numbers is not None:
+            return list(self.numbers.tolist())
+        if self.distributions is not None:
+            return self.distributions.most_probable()
+        if self._predictions is not None:
+            return list(self._predictions)
+        return [max(one, key=one.__getitem__) if one else None for one in self._probabilities or ()]
+
+    @cached_property
+    def probabilities(self) -> list[dict[Any, Any]] | None:
+        """A distribution over the labels for each record; None for regressors."""
+        return None if self._probabilities is None else list(self._probabilities)
 
 
 def machine_of(estimator: Any) -> Any:

@@ -17,6 +17,7 @@ from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.batches import Records
 from streamkernel.records.classes import Classes, TwoSides
+from streamkernel.records.distributions import LabelDistributions
 from streamkernel.records.results import BatchResult
 from streamkernel.state import Array
 
@@ -167,5 +168,5 @@ class KernelClassifier(KernelMachine, LabelPredictor, base.MiniBatchClassifier):
     def _predicted_probabilities(self, xs: Records) -> tuple[list[Any], Array]:
         return self._targets.distribution(self._machine.predict(xs))
 
-    def _advanced_probabilities(self, batch: BatchResult) -> list[dict[Any, float]]:
+    def _advanced_probabilities(self, batch: BatchResult) -> LabelDistributions | list[dict[Any, float]]:
         return self._targets.probabilities(batch.targets, batch.predictions)

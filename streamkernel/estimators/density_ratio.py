@@ -174,4 +174,4 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
         return self._targets.log_ratios(self._machine.predict(xs))
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
-        return AdvanceResult(self._targets.log_ratios(batch.predictions).tolist(), None, batch.losses)
+        return AdvanceResult(self._targets.log_ratios(batch.predictions), None, batch.losses)

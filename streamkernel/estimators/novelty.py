@@ -241,4 +241,4 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         return self.threshold - self._machine.predict(xs)[:, 0]
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
-        return AdvanceResult(self._targets.novelty(batch.targets, batch.predictions).tolist(), None, batch.losses)
+        return AdvanceResult(self._targets.novelty(batch.targets, batch.predictions), None, batch.losses)

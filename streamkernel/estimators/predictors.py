@@ -11,6 +11,7 @@ from streamkernel.estimators.explanation import LabelExplainer, NumberExplainer
 from streamkernel.finite import loss_of_number
 from streamkernel.records.batches import Records
 from streamkernel.records.classes import Classes, TwoSides
+from streamkernel.records.distributions import LabelDistributions
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.targets import Numbers, plain_number
@@ -118,17 +119,12 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
     def _predicted_probabilities(self, xs: Records) -> tuple[list[Any], Array]:
         """The labels that have a probability by now, K of them, and these for n records, shape (n, K)."""
 
-    def _advanced_probabilities(self, batch: BatchResult) -> list[dict[Any, float]]:
+    def _advanced_probabilities(self, batch: BatchResult) -> LabelDistributions | list[dict[Any, float]]:
         """The probability of each label that was known before a record, for all records of a batch."""
-        return [
-            dict(zip(self._targets.labels[:known], row, strict=False))
-            for known, row in zip(batch.targets.n_classes.tolist(), batch.predictions.tolist(), strict=True)
-        ]
+        return LabelDistributions(self._targets.labels, batch.predictions, batch.targets.n_classes)
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
-        probabilities = self._advanced_probabilities(batch)
-        predictions = [max(p, key=p.__getitem__) if p else None for p in probabilities]
-        return AdvanceResult(predictions, probabilities, batch.losses)
+        return AdvanceResult(None, self._advanced_probabilities(batch), batch.losses)
 
 
 class NumberPredictor(StreamEstimator, NumberExplainer):
@@ -257,4 +253,4 @@ class DistributionPredictor(NumberPredictor):
         return np.asarray(self._machine.predict(xs)[:, MEAN])
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
-        return AdvanceResult(batch.predictions.ravel().tolist(), None, batch.losses, batch.deviations)
+        return AdvanceResult(batch.predictions.flatten(), None, batch.losses, batch.deviations)

@@ -10,6 +10,7 @@ from scipy import special
 
 from streamkernel.fields import state_mismatch, untagged, whole
 from streamkernel.losses import softmax
+from streamkernel.records.distributions import LabelDistributions
 from streamkernel.records.targets import PLAIN_LABELS, Encoded, Targets, plain_label
 from streamkernel.state import Array, State, excerpt, tag
 
@@ -90,19 +91,14 @@ class Classes(Targets):
     def gradient(self, y: Array, scores: Array) -> Array:
         return self.answer("gradient", y.astype(np.int64), scores)
 
-    def probabilities(self, encoded: Encoded, scores: Array) -> list[dict[Any, float]]:
-        """The probabilities of each record, by the labels that were known before it."""
+    def probabilities(self, encoded: Encoded, scores: Array) -> LabelDistributions:
+        """The probabilities of each record, of the labels that were known before it."""
         known = encoded.n_classes
-        if len(known) and known[0] == known[-1] == len(self.labels) == 2:  # the most frequent case
-            first, second = self.labels
-            return [{first: p, second: q} for p, q in softmax(scores[:, :2]).tolist()]
-        result: list[dict[Any, float]] = [{}] * len(known)
+        table = np.zeros((len(known), int(known.max(initial=0))))
         for n_classes in set(known[known > 0].tolist()):
-            rows = np.flatnonzero(known == n_classes)
-            labels = self.labels[:n_classes]
-            for r, p in zip(rows, softmax(scores[rows, :n_classes]).tolist(), strict=True):
-                result[r] = dict(zip(labels, p, strict=True))
-        return result
+            rows = known == n_classes
+            table[rows, :n_classes] = softmax(scores[rows, :n_classes])
+        return LabelDistributions(self.labels, table, known)
 
     def distribution(self, scores: Array) -> tuple[list[Any], Array]:
         """The labels known by now, and their probabilities for each row of scores, shape (n, K)."""
@@ -162,18 +158,23 @@ class TwoSides(Targets):
                 y[i] = _take_side(label, self.labels, self.seen)
         return Encoded(y, before)
 
-    def probabilities(self, encoded: Encoded, scores: Array) -> list[dict[Any, float]]:
+    def probabilities(self, encoded: Encoded, scores: Array) -> LabelDistributions | list[dict[Any, float]]:
         """The sigmoid of each score as probabilities of both labels; only one, if seen alone and no boolean, has 1."""
-        positive = special.expit(scores[:, 0]).tolist()
-        result: list[dict[Any, float]] = []
-        for p, seen in zip(positive, encoded.before.astype(bool).tolist(), strict=True):
-            sides = self._sides(seen)
-            result.append(dict(zip(sides, [1.0 - p, p] if len(sides) == 2 else [1.0], strict=True)))
-        return result
+        # What stands for a label not seen yet has no column of its own: each label that arrives begins another table.
+        cuts = np.flatnonzero((encoded.before[1:] != encoded.before[:-1]).any(axis=1)) + 1
+        parts = [
+            LabelDistributions(labels, table, np.full(len(table), len(labels)))
+            for seen, part in zip(encoded.before[[0, *cuts][: len(scores)]], np.split(scores, cuts), strict=False)
+            for labels, table in [self._distribution(seen.astype(bool).tolist(), part)]
+        ]
+        return parts[0] if len(parts) == 1 else [one for part in parts for one in part]
 
     def distribution(self, scores: Array) -> tuple[list[Any], Array]:
         """The labels that have a probability by now, and these for each row of scores, shape (n, 2) or (n, 1)."""
-        sides, positive = self._sides(self.seen), special.expit(scores[:, 0])
+        return self._distribution(self.seen, scores)
+
+    def _distribution(self, seen: Sequence[bool], scores: Array) -> tuple[list[Any], Array]:
+        sides, positive = self._sides(seen), special.expit(scores[:, 0])
         return sides, np.stack([1.0 - positive, positive] if len(sides) == 2 else [np.ones(len(scores))], axis=1)
 
     def _sides(self, seen: Sequence[bool]) -> list[Any]:

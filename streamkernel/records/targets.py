@@ -235,10 +235,9 @@ class Numbers(Targets):
     def losses(self, encoded: Encoded, scores: Array) -> Array:
         return self.answer("__call__", encoded.y, scores[:, 0])
 
-    def values(self, encoded: Encoded, scores: Array) -> list[float]:
-        """Predictions in the targets' units, by the moments before each record."""
-        values: list[float] = (encoded.means + encoded.deviations * scores[:, 0]).tolist()
-        return values
+    def values(self, encoded: Encoded, scores: Array) -> Array:
+        """Predictions in the targets' units, by the moments before each record, shape (n,)."""
+        return np.asarray(encoded.means + encoded.deviations * scores[:, 0])
 
     def numbers(self, scores: Array) -> Array:
         """Predictions in the targets' units, by the current moments, shape (n,)."""

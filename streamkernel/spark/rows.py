@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -217,7 +217,7 @@ def _of_kind(rows: pa.RecordBatch, kind: str) -> pa.RecordBatch:
     return rows.append_column("kind", pa.array([kind] * rows.num_rows, pa.string()))
 
 
-def _lines(place: int, lines: Sequence[dict[str, Any]]) -> pa.RecordBatch:
+def _lines(place: int, lines: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
     texts = [to_json(line) for line in lines]
     return pa.record_batch({"place": pa.array([place] * len(texts), pa.int32()), "part": pa.array(texts, pa.binary())})
 

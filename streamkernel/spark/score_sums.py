@@ -90,5 +90,5 @@ def _tally(model: StreamEstimator, chunk: ScoredChunk, learned: list[int]) -> An
         losses = np.empty(0)
         if labels and outcome.probabilities is not None:
             losses = log_losses(targets, [outcome.probabilities[i] for i in kept])
-        tally.add(list(zip(targets, [outcome.predictions[i] for i in kept], strict=True)), losses)
+        tally.add(targets, [outcome.predictions[i] for i in kept], losses)
     return tally

@@ -129,7 +129,7 @@ class Challengers:
 
         """
         published = self.statuses[self.published]
-        n_done = len(batch.result.predictions)
+        n_done = len(batch.result.losses)
         places = [place for place in range(n_done) if place not in batch.refused]
         published.shown += n_done
         published.shown_here += n_done
@@ -184,7 +184,7 @@ class Challengers:
         finally:
             status.seconds += time.perf_counter() - start
         status.not_finite += shown.n_not_finite
-        n_done = len(shown.result.predictions)
+        n_done = len(shown.result.losses)
         n_counted = self._count_refused(name, shown) if shown.refused else n_done
         status.shown += n_counted
         status.shown_here += n_counted
@@ -210,7 +210,7 @@ class Challengers:
                 )
                 return place + 1
         status.recent_refused = rate.recent
-        return len(shown.result.predictions)
+        return len(shown.result.losses)
 
 
 def _why(error: BaseException) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["OTHER", "ClassNumbers", "macro_f1"]
+__all__ = ["NONE", "OTHER", "ClassNumbers", "macro_f1"]
 
 #: All classes past the limit.
 OTHER = 0
+#: No class.
+NONE = -1
 
 # Python finds whole numbers below this by their own value; larger ones may be made to collide by the thousand.
 _HASHED_AS_THEMSELVES = 2**61 - 1
@@ -33,23 +35,28 @@ class ClassNumbers:
     --------
     >>> numbers = ClassNumbers(2)
     >>> numbers.of(["a", "b", "a", "c", "d", None])
-    [1, 2, 1, 0, 0, None]
+    array([ 1,  2,  1,  0,  0, -1])
 
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._numbers: dict[Hashable, int | None] = {None: None}
+        self._numbers: dict[Hashable, int] = {None: NONE}
 
-    def of(self, labels: Iterable[Any]) -> list[int | None]:
-        """Return the number of each label, `OTHER` past the limit and None for None."""
-        numbers = self._numbers
+    def of(self, labels: Sequence[Any]) -> np.ndarray:
+        """Return the number of each label, `OTHER` past the limit and `NONE` for None, as an array."""
         try:
-            return [numbers[label] for label in labels]
+            return np.fromiter(map(self._numbers.__getitem__, labels), np.int64, len(labels))
         except (KeyError, TypeError):  # a new one, or one without a hash
-            return [self._number(label) for label in labels]
+            return np.array([self._number(label) for label in labels], np.int64)
 
-    def _number(self, label: Any) -> int | None:
+    def settled(self, labels: Sequence[Any]) -> np.ndarray | None:
+        """Return what `of` would, though no label gets a number; None where one still could."""
+        rest = OTHER if len(self._numbers) > self.limit else None
+        numbers = [self._numbers.get(_key(label), rest) for label in labels]
+        return None if None in numbers else np.array(numbers, np.int64)
+
+    def _number(self, label: Any) -> int:
         key = _key(label)
         number = self._numbers.get(key, OTHER)
         if number == OTHER and len(self._numbers) <= self.limit:

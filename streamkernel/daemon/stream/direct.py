@@ -49,16 +49,15 @@ class DirectStage:
     def settle(self, batch: RecordBatch) -> None:
         batch.n_taken = len(batch.records)
         result, others = batch.result, batch.others
-        if batch.refused or len(batch.records) > len(result.predictions):
+        if batch.refused or len(batch.records) > len(result.losses):
             chosen = self._sort_out(batch)
             if not all(chosen):
                 result = part_of(result, chosen)
                 others = {name: part_of(one, chosen) for name, one in others.items()}
         batch.counts.predicted = len(batch.predicted)
-        batch.counts.learned = self._label(batch.predicted, result, batch.labeled[""])
+        batch.labeled = {name: self._labeled(batch.predicted, one) for name, one in {"": result, **others}.items()}
+        batch.counts.learned = len(batch.labeled[""].targets)
         batch.counts.unlabeled = batch.counts.predicted - batch.counts.learned
-        for name, one in others.items():
-            self._label(batch.predicted, one, batch.labeled.setdefault(name, Labeled()))
         batch.counts.consumed = batch.n_taken
         if batch.n_taken:
             batch.next = ends_of(batch.records)[batch.n_taken - 1]
@@ -95,16 +94,13 @@ class DirectStage:
         batch.rows = np.flatnonzero(chosen).tolist()
         return chosen
 
-    def _label(self, records: Sequence[Record], result: AdvanceResult, labeled: Labeled) -> int:
-        """Add the predictions of records with a target to what the report metrics compare; return how many."""
-        targets = list(targets_of(records))
+    def _labeled(self, records: Sequence[Record], result: AdvanceResult) -> Labeled:
+        """Return the predictions of records with a target, which the report metrics compare."""
+        targets = targets_of(records)
         if None in targets:
             has_target = [target is not None for target in targets]
             targets, result = list(compress(targets, has_target)), part_of(result, has_target)
-        labeled.targets, labeled.predictions, labeled.probabilities = targets, result.predictions, result.probabilities
-        labeled.deviations = result.deviations
-        labeled.add_losses(result.losses.tolist(), targets, result.predictions, result.probabilities)
-        return len(targets)
+        return Labeled.of(targets, result)
 
 
 class KeylessStage(DirectStage):
@@ -133,7 +129,5 @@ class UnlabeledStage(DirectStage):
     def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
         return [(record.x, True)]
 
-    def _label(self, records: Sequence[Record], result: AdvanceResult, labeled: Labeled) -> int:
-        labeled.targets, labeled.predictions, labeled.probabilities = [True] * len(records), result.predictions, None
-        labeled.add_losses(result.losses.tolist(), labeled.targets, result.predictions, None)
-        return len(records)
+    def _labeled(self, records: Sequence[Record], result: AdvanceResult) -> Labeled:
+        return Labeled.of([True] * len(records), result)

@@ -8,12 +8,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streamkernel.connectors.encode import to_json
+import numpy as np
+
+from streamkernel.connectors.encode import LineColumns, to_json
 from streamkernel.connectors.pass_through import MessageLine
-from streamkernel.connectors.ports import Position, Record
+from streamkernel.connectors.ports import Offsets, Position, Record, RecordColumns, starts_of, targets_of
+from streamkernel.daemon.stream.results import taken
 from streamkernel.estimators.base import AdvanceResult
 
-__all__ = ["LongColumns", "dead_letter", "predictions", "shortened"]
+__all__ = ["LongColumns", "dead_letter", "places_of", "predictions", "shortened"]
 
 _log = logging.getLogger(__name__)
 
@@ -25,7 +28,7 @@ def predictions(
     model: str = "",
     others: Mapping[str, AdvanceResult | None] | None = None,
     checkpoint: int | None = None,
-) -> list[dict[str, Any]]:
+) -> Sequence[Mapping[str, Any]]:
     """Make the lines of the predictions.
 
     Parameters
@@ -52,56 +55,67 @@ def predictions(
 
     Examples
     --------
-    >>> import numpy as np
     >>> here, there = Position("", 0, 12), Position("", 0, 20)
-    >>> predictions([Record({}, None, here, there, b"")], AdvanceResult(["a"], [{"a": 1.0}], np.zeros(1)))
-    [{'position': {'partition': 0, 'offset': 12}, 'prediction': 'a', 'target': None, 'probabilities': {'a': 1.0}}]
-    >>> predictions([Record({}, 2.5, here, there, b"")], AdvanceResult([2.0], None, np.zeros(1), np.array([0.75])))
-    [{'position': {'partition': 0, 'offset': 12}, 'prediction': 2.0, 'target': 2.5, 'std': 0.75}]
+    >>> predictions([Record({}, None, here, there, b"")], AdvanceResult(["a"], [{"a": 1.0}], np.zeros(1)))[0]
+    {'position': {'partition': 0, 'offset': 12}, 'prediction': 'a', 'target': None, 'probabilities': {'a': 1.0}}
+    >>> predictions([Record({}, 2.5, here, there, b"")], AdvanceResult([2.0], None, np.zeros(1), np.array([0.75])))[0]
+    {'position': {'partition': 0, 'offset': 12}, 'prediction': 2.0, 'target': 2.5, 'std': 0.75}
 
     """
-    places = range(len(result.predictions)) if rows is None else rows
-    # The target also if it is None: a CSV file has the columns of its first line.
-    lines: list[dict[str, Any]] = [
-        {
-            "position": {"partition": record.position.partition, "offset": record.position.offset},
-            "prediction": result.predictions[place],
-            "target": record.y,
-        }
-        for record, place in zip(records, places, strict=True)
-    ]
-    if result.probabilities is not None:
+    own = result if rows is None else taken(result, rows)
+    partitions, offsets = places_of(records)
+    one_partition = len(partitions) and (partitions == partitions[0]).all()
+    columns: dict[str, Any] = {
+        "position": {"partition": int(partitions[0]) if one_partition else partitions, "offset": offsets},
+        "prediction": own.predictions if own.numbers is None else own.numbers,
+        # The target also if it is None: a CSV file has the columns of its first line.
+        "target": targets_of(records),
+    }
+    if (given := own.distributions) is not None and given.complete:
+        columns["probabilities"] = dict(zip(given.labels, given.table.T.copy(), strict=True))
+    elif own.probabilities is not None:
         # Labels that are not text become text as JSON has them: true, 3.
-        for line, place in zip(lines, places, strict=True):
-            line["probabilities"] = result.probabilities[place]
-    if result.deviations is not None:
-        deviations = result.deviations.tolist()
-        for line, place in zip(lines, places, strict=True):
-            line["std"] = _known(deviations[place])
+        columns["probabilities"] = own.probabilities
+    if own.deviations is not None:
+        columns["std"] = own.deviations
+        if np.isnan(own.deviations).any():
+            columns["std"] = list(map(_known, own.deviations.tolist()))
     if model:
-        for line in lines:
-            line["model"] = model
+        columns["model"] = model
     if others:
-        columns = {name: _entries(one, places) for name, one in others.items()}
-        for number, line in enumerate(lines):
-            line["models"] = {name: column[number] for name, column in columns.items()}
-    if records and records[0].passed is not None:  # of all records or of none
-        lines = list(map(_with_passed, lines, records))
-    if checkpoint is not None:
-        for line in lines:
+        places = range(len(records)) if rows is None else rows
+        entries = {name: _entries(one, places) for name, one in others.items()}
+        columns["models"] = [dict(zip(entries, row, strict=True)) for row in zip(*entries.values(), strict=True)]
+    if records and not isinstance(records, RecordColumns) and records[0].passed is not None:  # of all or of none
+        lines = list(map(_with_passed, LineColumns(len(records), columns)[:], records))
+        for line in lines if checkpoint is not None else ():
             line["checkpoint"] = checkpoint
-    return lines
+        return lines
+    if checkpoint is not None:
+        columns["checkpoint"] = checkpoint
+    return LineColumns(len(records), columns)
+
+
+def places_of(records: Sequence[Record]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the partition and the offset of each record."""
+    starts, n = starts_of(records), len(records)
+    if isinstance(starts, Offsets):
+        return np.full(n, starts.partition), starts.offsets
+    partitions = np.fromiter([place.partition for place in starts], np.int64, n)
+    return partitions, np.fromiter([place.offset for place in starts], np.int64, n)
 
 
 def _entries(result: AdvanceResult | None, places: Sequence[int]) -> list[dict[str, Any]]:
     """Return the predictions of a challenger at some rows; null where it has none."""
-    entries = []
-    for place in places:
-        entry: dict[str, Any] = {"prediction": None if result is None else result.predictions[place]}
-        if result is not None and result.probabilities is not None and result.probabilities[place]:
-            entry["probabilities"] = result.probabilities[place]
-        if result is not None and result.deviations is not None and entry["prediction"] is not None:
-            entry["std"] = _known(float(result.deviations[place]))
+    if result is None:
+        return [{"prediction": None} for _ in places]
+    own, entries = taken(result, places), []
+    for place, prediction in enumerate(own.predictions):
+        entry: dict[str, Any] = {"prediction": prediction}
+        if own.probabilities is not None and own.probabilities[place]:
+            entry["probabilities"] = own.probabilities[place]
+        if own.deviations is not None and prediction is not None:
+            entry["std"] = _known(float(own.deviations[place]))
         entries.append(entry)
     return entries
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from streamkernel.connectors.ports import Position, Record, raws_of
+from streamkernel.connectors.ports import Position, Record, raws_of, starts_of
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.stream import isolation
@@ -275,10 +275,9 @@ class Loop:
             self.observer.chunk(batch)
             self.times.begin()
             lines = self.processor.lines(batch)
-            origins = [record.position for record in batch.predicted] if lines else []
             self.sinks.write(
                 {"predictions": lines, "dead_letters": batch.letters},
-                {"predictions": origins, "dead_letters": batch.letter_origins},
+                {"predictions": starts_of(batch.predicted), "dead_letters": batch.letter_origins},
                 self._read_at,
             )
             self.times.end("sinks")

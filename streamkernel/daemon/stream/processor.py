@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import numpy as np
 
 from streamkernel.connectors.ports import Fault, Label, Record
 from streamkernel.daemon.base import crash
@@ -78,8 +79,9 @@ class Scores:
         """Take in the predictions of a batch, and leave only the finite losses in it."""
         self.quality.add(labeled.targets, labeled.predictions, labeled.probabilities)
         n_nan = labeled.n_not_finite if learns else 0  # a model that only serves has no losses
-        labeled.n_not_finite = n_nan + labeled.losses.count(math.inf) + labeled.losses.count(-math.inf)
-        labeled.losses = list(filter(math.isfinite, labeled.losses))
+        losses = np.asarray(labeled.losses, float)
+        labeled.n_not_finite = n_nan + int(np.isinf(losses).sum())
+        labeled.losses = losses[np.isfinite(losses)]
         self.loss.add(labeled.losses, labeled.n_not_finite)
 
 
@@ -225,7 +227,7 @@ class Processor:
         self.challengers.disable_deadly(rows, stopped)
         return False
 
-    def lines(self, batch: RecordBatch) -> list[dict[str, Any]]:
+    def lines(self, batch: RecordBatch) -> Sequence[Mapping[str, Any]]:
         """Return the lines of the predictions of a batch."""
         if self.source is not None or not batch.predicted:
             return []

@@ -8,17 +8,18 @@ classes, which are limited.
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
 from river import stats
 
 from streamkernel.daemon.stream.baseline import Baseline, MajorityClass, MeanSoFar
-from streamkernel.daemon.stream.classes import OTHER, ClassNumbers, macro_f1
+from streamkernel.daemon.stream.classes import NONE, OTHER, ClassNumbers, macro_f1
+from streamkernel.daemon.stream.last_values import LastValues
 from streamkernel.finite import LARGEST, clamped, finite_mean, finite_sum
+from streamkernel.records.distributions import LabelDistributions
 
 __all__ = ["REPORTS", "TALLIES", "ProgressiveLoss", "Quality", "SeveralQuality", "log_losses"]
 
@@ -54,13 +55,27 @@ def log_losses(targets: Sequence[Any], probabilities: Sequence[Mapping[Any, floa
     [0.693, 34.539]
 
     """
-    given: np.ndarray = np.array([p.get(y, 0.0) for y, p in zip(targets, probabilities, strict=True)], float)
+    return _log_losses(np.array([p.get(y, 0.0) for y, p in zip(targets, probabilities, strict=True)], float))
+
+
+def _log_losses(given: np.ndarray) -> np.ndarray:
     losses: np.ndarray = -np.log(np.clip(given, _SMALLEST_PROBABILITY, 1.0))
     return losses
 
 
+def _pair_counts(targets: Any, predictions: Any) -> Iterable[tuple[tuple[Any, Any], int]]:
+    """Return the pairs of a target and a prediction, and how often each came; of arrays, None in place of `NONE`."""
+    if not isinstance(targets, np.ndarray):
+        return Counter(zip(targets, predictions, strict=True)).items()
+    width = int(predictions.max(initial=0)) + 2
+    codes, counts = np.unique(targets * width + predictions + 1, return_counts=True)
+    pairs = [divmod(int(code), width) for code in codes.tolist()]
+    pairs_of = [(target, prediction - 1 if prediction else None) for target, prediction in pairs]
+    return zip(pairs_of, counts.tolist(), strict=True)
+
+
 class _Classification:
-    """Counts by class: pairs are numbers of classes, and None for a prediction past the limit that is wrong."""
+    """Counts by class: its number, or a label as it is; no prediction is one past the limit that is wrong."""
 
     def __init__(self) -> None:
         self._correct: Counter[int] = Counter()
@@ -68,9 +83,9 @@ class _Classification:
         self._predictions: Counter[int] = Counter()
         self._log_loss = stats.Mean()
 
-    def add(self, pairs: Sequence[tuple[Any, Any]], losses: np.ndarray) -> None:
-        """Add pairs of target and prediction, and the log-loss or NaN of each."""
-        for (target, prediction), count in Counter(pairs).items():
+    def add(self, targets: Any, predictions: Any, losses: np.ndarray) -> None:
+        """Add targets, predictions, and the log-loss or NaN of each."""
+        for (target, prediction), count in _pair_counts(targets, predictions):
             self._targets[target] += count
             self._predictions[OTHER if prediction is None else prediction] += count
             if target == prediction:
@@ -99,7 +114,7 @@ class _Classification:
 
 
 class _Regression:
-    """Means of errors: pairs are numbers."""
+    """Means of errors."""
 
     def __init__(self) -> None:
         self._absolute = stats.Mean()
@@ -107,12 +122,12 @@ class _Regression:
         self._mean = 0.0
         self._variance = 0.0
 
-    def add(self, pairs: Sequence[tuple[Any, Any]], losses: np.ndarray) -> None:  # noqa: ARG002 - a number has none
-        if not pairs:
+    def add(self, targets: Any, predictions: Any, losses: np.ndarray) -> None:  # noqa: ARG002 - a number has none
+        if not len(targets):
             return
-        table = np.clip(np.array(pairs, dtype=float), -LARGEST, LARGEST)
-        errors = table[:, 0] - table[:, 1]
-        self._add_targets(len(pairs), float(table[:, 0].mean()), float(table[:, 0].var()))
+        targets, predictions = np.clip(np.array([targets, predictions], float), -LARGEST, LARGEST)
+        errors = targets - predictions
+        self._add_targets(len(targets), float(targets.mean()), float(targets.var()))
         self._absolute.update_many(np.abs(errors))
         self._squared.update_many(errors * errors)
 
@@ -141,15 +156,15 @@ class _Regression:
 
 
 class _Scored:
-    """Counts of scores: pairs are whatever belongs to the record, and its score."""
+    """Counts of scores; targets are whatever belongs to the records."""
 
     def __init__(self) -> None:
         self._count = 0
         self._above = 0
 
-    def add(self, pairs: Sequence[tuple[Any, Any]], losses: np.ndarray) -> None:  # noqa: ARG002 - a score has none
-        self._count += len(pairs)
-        self._above += sum(score > 0 for _, score in pairs)
+    def add(self, targets: Any, predictions: Any, losses: np.ndarray) -> None:  # noqa: ARG002 - a score has none
+        self._count += len(predictions)
+        self._above += int((np.asarray(predictions) > 0).sum())
 
     def merge(self, other: _Scored) -> None:
         self._count += other._count
@@ -157,6 +172,10 @@ class _Scored:
 
     def get(self, name: str) -> float:  # noqa: ARG002 - there is only one, the share of novelties
         return self._above / self._count if self._count else math.nan
+
+
+def _given(predictions: Sequence[Any]) -> np.ndarray:
+    return np.array([prediction is not None for prediction in predictions])
 
 
 _BASELINES: dict[str, type[Baseline]] = {"classification": MajorityClass, "regression": MeanSoFar}
@@ -196,40 +215,50 @@ class Quality:
         self._make = TALLIES[task]
         self._tally = self._make()
         self._baseline = _BASELINES[task]() if task in _BASELINES else None
-        self._pairs: deque[tuple[Any, Any]] = deque(maxlen=window)
-        self._losses: deque[float] = deque(maxlen=window)
+        self._last = LastValues(window, 3)  # targets, predictions, log-losses
         self._wants_log_loss = "log_loss" in names
         self._classes = ClassNumbers(max_classes)
         self.names = tuple(names)
         self.of_numbers = task != "classification"
         self.window = window
 
-    def add(
-        self, targets: Sequence[Any], predictions: Sequence[Any], probabilities: Sequence[Mapping[Any, float]] | None
-    ) -> None:
+    def add(self, targets: Sequence[Any], predictions: Any, probabilities: Sequence[Any] | None) -> None:
         """Take in labeled records; one that got no prediction yet (no class was known) is left out, as in River."""
-        pairs = list(zip(targets, predictions, strict=True))
-        if not self.of_numbers:
-            given, pairs = pairs, list(zip(self._classes.of(targets), self._classes.of(predictions), strict=True))
-            if (OTHER, OTHER) in pairs:  # a prediction has no number where it is another class past the limit
-                same = [target == prediction for target, prediction in given]
-                pairs = [
-                    (OTHER, None) if one == (OTHER, OTHER) and not ok else one
-                    for one, ok in zip(pairs, same, strict=True)
-                ]
-        if self._wants_log_loss and probabilities is not None:
+        if not targets:
+            return
+        columns, losses = None, np.full(len(targets), math.nan)
+        if isinstance(probabilities, LabelDistributions):
+            columns = probabilities.columns_of(targets)
+            losses = _log_losses(probabilities.at(columns)) if self._wants_log_loss else losses
+        elif self._wants_log_loss and probabilities is not None:
             losses = log_losses(targets, probabilities)
-        else:
-            losses = np.full(len(pairs), math.nan)
+        if not self.of_numbers:
+            pairs = self._numbered(targets, predictions, probabilities, columns)
+        else:  # whatever the target of a score is, nothing compares them
+            numbers = np.array(predictions, float)
+            pairs = np.array(targets if self._baseline is not None else numbers, float), numbers
         if self._baseline is not None:
-            self._baseline.add([target for target, _ in pairs])
-        if None in predictions:
-            kept = [prediction is not None for prediction in predictions]
-            pairs = list(compress(pairs, kept))
-            losses = losses[kept]
-        self._tally.add(pairs, losses)
-        self._pairs.extend(pairs)
-        self._losses.extend(losses.tolist())
+            self._baseline.add(pairs[0].tolist())
+        kept = slice(None) if isinstance(predictions, np.ndarray) or None not in predictions else _given(predictions)
+        of_each = (pairs[0][kept], pairs[1][kept], losses[kept])
+        self._tally.add(*of_each)
+        self._last.extend(*of_each)
+
+    def _numbered(
+        self, targets: Sequence[Any], predictions: Any, probabilities: Any, columns: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the numbers of classes of targets and predictions; `NONE` for a wrong one past the limit."""
+        numbers = None
+        if columns is not None and (columns < len(probabilities.labels)).all():
+            numbers = self._classes.settled(probabilities.labels)
+        if numbers is not None:
+            found, guessed = numbers[columns], numbers[probabilities.columns]
+        else:
+            found, guessed = self._classes.of(targets), self._classes.of(predictions)
+        for row in np.flatnonzero((found == OTHER) & (guessed == OTHER)).tolist():
+            if targets[row] != predictions[row]:
+                guessed[row] = NONE
+        return found, guessed
 
     def overall(self) -> dict[str, float]:
         """Return each metric over all records; NaN before the first."""
@@ -243,7 +272,7 @@ class Quality:
     def rolling(self) -> dict[str, float]:
         """Return each metric over the window, computed again: nothing drifts, nothing is paid until it is asked for."""
         tally = self._make()
-        tally.add(list(self._pairs), np.array(self._losses))
+        tally.add(*self._last.columns)
         return {name: tally.get(name) for name in self.names}
 
     def overall_of_targets(self) -> dict[str, dict[str, float]]:
@@ -280,22 +309,23 @@ class ProgressiveLoss:
     """
 
     def __init__(self, window: int) -> None:
-        self._window: deque[float] = deque(maxlen=window)
+        self._last = LastValues(window)
         self.count = 0
         self.sum = 0.0
         self.n_not_finite = 0
 
-    def add(self, losses: Iterable[float], n_not_finite: int = 0) -> None:
+    def add(self, losses: Sequence[float] | np.ndarray, n_not_finite: int = 0) -> None:
         """Take in the losses of a chunk, of which what is not finite is left out, and the number of those left out."""
         self.n_not_finite += n_not_finite
-        seen = list(filter(math.isfinite, losses))
-        self._window.extend(seen)
+        given = np.asarray(losses, float)
+        seen = given[np.isfinite(given)].tolist()
+        self._last.extend(seen)
         self.count += len(seen)
         self.sum = clamped(self.sum + finite_sum(seen))
 
     def mean(self) -> float:
         """Return the mean over the window, NaN before the first loss."""
-        return finite_mean(self._window)
+        return finite_mean(self._last.columns[0].tolist())
 
 
 class SeveralQuality(Quality):
@@ -322,9 +352,7 @@ class SeveralQuality(Quality):
         self._task = task
         self._of_targets: dict[str, Quality] = {}
 
-    def add(
-        self, targets: Sequence[Any], predictions: Sequence[Any], probabilities: Sequence[Mapping[Any, Any]] | None
-    ) -> None:
+    def add(self, targets: Sequence[Any], predictions: Any, probabilities: Any) -> None:
         """Take in labeled records, each with the targets that it has."""
         for name in dict.fromkeys(name for y in targets for name in y):
             rows = [row for row, y in enumerate(targets) if y.get(name) is not None]

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -58,24 +58,39 @@ class Labeled:
     Attributes
     ----------
     targets, predictions
-        One of each per record.
+        One of each per record; numbers also as an array.
     probabilities
-        Those of each record; None for regressors and models without them.
+        Those of each record, also as a table; None for regressors and models without them.
     deviations
         The standard deviations of predicted numbers; None if the model has none, and for late labels.
     losses
-        The losses of the records that have one; only the finite ones once the batch is closed.
+        The losses of the records that have one, also as an array; only the finite ones once the batch is closed.
     n_not_finite
         How many losses were not finite.
 
     """
 
     targets: list[Label] = field(default_factory=list)
-    predictions: list[Any] = field(default_factory=list)
-    probabilities: list[Any] | None = None
+    predictions: Any = field(default_factory=list)
+    probabilities: Any = None
     deviations: np.ndarray | None = None
-    losses: list[float] = field(default_factory=list)
+    losses: Any = field(default_factory=list)
     n_not_finite: int = 0
+
+    @classmethod
+    def of(cls, targets: list[Any], result: AdvanceResult) -> Self:
+        """Take a result for records that all have a target."""
+        numbers, given = result.numbers, result.distributions
+        if numbers is None and given is None:
+            labeled = cls(targets, result.predictions, result.probabilities, result.deviations)
+            labeled.add_losses(result.losses.tolist(), targets, result.predictions, result.probabilities)
+            return labeled
+        labeled = cls(targets, result.predictions if numbers is None else numbers, given, result.deviations)
+        labeled.losses, missing = result.losses, np.isnan(result.losses)
+        if given is not None and missing.any():
+            missing &= given.columns_of(targets) < len(given.labels)
+        labeled.n_not_finite = int(missing.sum())
+        return labeled
 
     def add_losses(
         self,
@@ -199,9 +214,10 @@ class RecordBatch:
         return self.counts.consumed + (0 if self.late is None else self.late.counts.taken)
 
     @property
-    def losses(self) -> list[float]:
+    def losses(self) -> Sequence[float]:
         """The losses of the published model."""
-        return self.labeled[""].losses
+        losses: Sequence[float] = self.labeled[""].losses
+        return losses
 
     @property
     def n_losses_not_finite(self) -> int:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from streamkernel.estimators.base import AdvanceResult
 
-__all__ = ["finite", "joined", "part_of", "spread"]
+__all__ = ["finite", "joined", "part_of", "spread", "taken"]
 
 
 def part_of(result: AdvanceResult, chosen: Sequence[bool]) -> AdvanceResult:
@@ -25,14 +23,26 @@ def part_of(result: AdvanceResult, chosen: Sequence[bool]) -> AdvanceResult:
     ([2.0], None, array([0.2]))
 
     """
-    probabilities = None if result.probabilities is None else list(compress(result.probabilities, chosen))
-    rows = np.flatnonzero(chosen)
+    return taken(result, np.flatnonzero(chosen))
+
+
+def taken(result: AdvanceResult, rows: Sequence[int] | np.ndarray) -> AdvanceResult:
+    """Return the results of some rows, in their order."""
+    rows = np.asarray(rows, np.int64)
     deviations = None if result.deviations is None else result.deviations[rows]
-    return AdvanceResult(list(compress(result.predictions, chosen)), probabilities, result.losses[rows], deviations)
+    if result.numbers is not None:
+        return AdvanceResult(result.numbers[rows], None, result.losses[rows], deviations)
+    if result.distributions is not None:
+        return AdvanceResult(None, result.distributions.part(rows), result.losses[rows], deviations)
+    places, given = rows.tolist(), result.probabilities
+    probabilities = None if given is None else [given[place] for place in places]
+    return AdvanceResult(
+        [result.predictions[place] for place in places], probabilities, result.losses[rows], deviations
+    )
 
 
 def spread(result: AdvanceResult, chosen: Sequence[bool]) -> AdvanceResult:
-    """Return the results of the chosen rows at their places among all rows; None and NaN elsewhere.
+    """Return the results of the chosen rows at their places among all rows; None and NaN elsewhere, thus in lists.
 
     Examples
     --------
@@ -81,23 +91,42 @@ def finite(result: AdvanceResult) -> tuple[AdvanceResult, int]:
 
     """
     wrong: set[int] = set()
-    labels, probabilities, deviations = result.predictions, result.probabilities, result.deviations
+    labels: Any = None
+    deviations = result.deviations
+    if result.numbers is not None:
+        wrong.update(np.flatnonzero(~np.isfinite(result.numbers)).tolist())
+        labels = result.numbers
+    elif result.distributions is not None:
+        wrong.update(np.flatnonzero(~np.isfinite(result.distributions.table).all(axis=1)).tolist())
+    else:
+        labels = _finite_labels(result, wrong)
+    if result.numbers is not None and wrong:
+        labels = [None if place in wrong else one for place, one in enumerate(result.predictions)]
+    if deviations is not None and (infinite := np.flatnonzero(deviations == math.inf)).size:
+        wrong.update(infinite.tolist())
+        deviations = np.where(deviations == math.inf, math.nan, deviations)
+    if not wrong:
+        return result, 0
+    given = result.probabilities if result.distributions is None else result.distributions
+    return AdvanceResult(labels, given, result.losses, deviations), len(wrong)
+
+
+def _finite_labels(result: AdvanceResult, wrong: set[int]) -> list[Any]:
+    """Return predictions without those that are not finite, and add the rows of what is not finite to `wrong`."""
+    labels, probabilities = result.predictions, result.probabilities
     # One sum tells whether all of them are finite: not one chunk in millions has anything else.
     if labels and type(labels[0]) is dict:  # of several targets
         found = [list(_numbers(one)) for one in (labels if probabilities is None else probabilities)]
         wrong.update(place for place, one in enumerate(found) if not math.isfinite(sum(one)))
-        labels = [None if place in wrong else one for place, one in enumerate(labels)]
-    elif probabilities is not None:
+        return [None if place in wrong else one for place, one in enumerate(labels)]
+    if probabilities is not None:
         sums = [sum(one.values()) for one in probabilities]
         if not math.isfinite(sum(sums)):
             wrong.update(place for place, one in enumerate(sums) if not math.isfinite(one))
     elif not math.isfinite(sum([one for one in labels if type(one) is float])):
         wrong.update(place for place, one in enumerate(labels) if _not_finite(one))
-        labels = [None if _not_finite(one) else one for one in labels]
-    if deviations is not None and (infinite := np.flatnonzero(deviations == math.inf)).size:
-        wrong.update(infinite.tolist())
-        deviations = np.where(deviations == math.inf, math.nan, deviations)
-    return (replace(result, predictions=labels, deviations=deviations) if wrong else result), len(wrong)
+        return [None if _not_finite(one) else one for one in labels]
+    return labels
 
 
 def _numbers(one: Any) -> Iterator[float]:
