@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import compress, repeat
 from typing import Any, cast
 
+import numpy as np
+
 from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.scanner import ColumnScanner, ScannedRows
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.columns.uses import input_uses, target_use
 from streamkernel.connectors.decode import TargetDecoder, UndecodableError
 from streamkernel.connectors.names import take
 from streamkernel.connectors.pass_through import SourceMessage
 from streamkernel.connectors.pass_through_reader import PassThrough
-from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record
+from streamkernel.connectors.ports import CodedColumn, ColumnUse, Fault, Label, Position, Record, RecordColumns
 from streamkernel.connectors.target_columns import Target, TargetColumns, names_of
+
+# Fewer records are decoded one by one.
+FEWEST = 4
 
 
 class BulkDecoder(ABC):
@@ -28,6 +35,7 @@ class BulkDecoder(ABC):
 
     def __init__(self, target: Target, target_type: str, max_string: int, rules: ColumnRules | None = None) -> None:
         self.target_names = names_of(target)
+        self.target_type = target_type
         several = not (target is None or isinstance(target, str))
         self.target = None if several or target is None else self.target_names[0]
         self.rules = rules or ColumnRules(InputSettings(), max_string)
@@ -39,14 +47,43 @@ class BulkDecoder(ABC):
         self.several = TargetColumns(self.target_names, self.targets) if several else None
         self.passing: PassThrough | None = None
 
+    @cached_property
+    def scanner(self) -> ColumnScanner | None:
+        """What reads many records in columns; None: nothing does."""
+        return None
+
     def ready(self, raws: Sequence[bytes | None]) -> int:
         """Return how many leading records can be decoded now (default: all)."""
         return len(raws)
 
-    def records(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> list[Record]:
+    def records(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> Sequence[Record]:
         """Return a record for each of `raws`, with its start and the start of the next one."""
+        return self._in_columns(raws, starts, ends) or self._each(raws, starts, ends)
+
+    def _each(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> list[Record]:
         records = self._decoded(raws, starts, ends)
         return records if self.passing is None else [self.with_passed(record, self.passing) for record in records]
+
+    def _in_columns(
+        self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]
+    ) -> RecordColumns | None:
+        """Return the records in columns; None where they do not fit into any."""
+        if self.passing is not None or self.several is not None or len(raws) < FEWEST or self.scanner is None:
+            return None
+        lengths = np.fromiter(map(len, raws), np.int64, len(raws))
+        stops = np.cumsum(lengths + 1) - 1
+        found = self.scanner.scan(b"\n".join(raws), stops - lengths, stops)
+        if found is None or 2 * (n_plain := int(found.plain.sum())) < len(raws):
+            return None
+        odd: dict[int, Record] = {}
+        targets = _labels(found)
+        if n_plain < len(raws):
+            places = np.flatnonzero(~found.plain).tolist()
+            records = self._decoded(*_at(places, raws, starts, ends))
+            odd = dict(zip(places, records, strict=True))
+            for place, record in odd.items():
+                targets[place] = record.y
+        return RecordColumns(raws, starts, ends, found.names, found.numbers, found.texts, targets, odd, self._each)
 
     def with_passed(
         self,
@@ -135,6 +172,23 @@ class BulkDecoder(ABC):
     @abstractmethod
     def values(self, raw: bytes) -> Mapping[str, Any]:
         """Return the values of a decodable record by name, as they are in the source."""
+
+
+def _at(
+    places: list[int], raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]
+) -> tuple[list[bytes], list[Position], list[Position]]:
+    return [raws[at] for at in places], [starts[at] for at in places], [ends[at] for at in places]
+
+
+def _labels(found: ScannedRows) -> list[Label | None]:
+    """Return the label of each scanned record."""
+    targets = found.targets
+    if targets is None:
+        return [None] * len(found.plain)
+    if isinstance(targets, CodedColumn):
+        return list(map([*targets.values, None].__getitem__, targets.codes.tolist()))
+    labels: list[Label | None] = targets.tolist()
+    return [None if label != label else label for label in labels] if np.isnan(targets).any() else labels
 
 
 def too_long_record(raw: bytes, length: int, max_record_bytes: int, start: Position, following: Position) -> Record:

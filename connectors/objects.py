@@ -6,12 +6,14 @@ import json
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import orjson
 
 from streamkernel.connectors.bulk import BulkDecoder
 from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.scanner import ColumnScanner, JsonScanner
 from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.names import find, take, with_normal_names
 from streamkernel.connectors.ports import Label
@@ -45,6 +47,10 @@ class JsonObjects(BulkDecoder):
         types = {} if rules is None else rules.settings.types
         # Integers in these columns keep all their digits.
         self._texts = [name for name, column in types.items() if column.type in ("string", "hash")]
+
+    @cached_property
+    def scanner(self) -> ColumnScanner | None:
+        return JsonScanner(self.target, self.target_type, self.max_string, self.rules)
 
     def decode_all(
         self, raws: Sequence[bytes]

@@ -144,7 +144,7 @@ class CsvSource(LineSource):
             stream.seek(0 if end is None else max(offset, end))
         self._lines = CsvLines(stream, *given)
 
-    def _records(self, lines: Lines, limit: int) -> list[Record]:
+    def _records(self, lines: Lines, limit: int) -> Sequence[Record]:
         assert isinstance(lines, CsvLines)
         if self._decoder is None and self._read_header(lines) is None:
             return []
@@ -161,7 +161,7 @@ class CsvSource(LineSource):
                 raise self._failed(
                     f"{HEADER_MOVED}, at {place}: split the file there, or give all lines the first order"
                 )
-            del records[at:]
+            records = records[:at]
         if decoder.header_again:
             self._log_repeated_header(records)
         if self._waits is not None or lines.waits_at is not None:
@@ -174,7 +174,7 @@ class CsvSource(LineSource):
             )
         return records
 
-    def _decoded(self, chunk: Chunk) -> list[Record]:
+    def _decoded(self, chunk: Chunk) -> Sequence[Record]:
         if chunk.n_lines > 1 and not chunk.too_long and not self.multiline:
             detail = f"a quoted field spans {chunk.n_lines:,} lines"
             start, following = chunk.positions

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import csv
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import accumulate, count, repeat
-from operator import add
-from typing import NamedTuple, cast
+from typing import NamedTuple
+
+import numpy as np
 
 from streamkernel.connectors.files.fields import csv_rows, n_lines_of_record
 from streamkernel.connectors.files.stream import ByteStream
-from streamkernel.connectors.ports import Position
+from streamkernel.connectors.ports import Offsets, Position
 
 REACH = 2**23
 # A byte order mark and a carriage return do not count: their bytes over the limit leave it undecided.
@@ -40,7 +40,7 @@ class Chunk(NamedTuple):
     """
 
     lines: list[bytes]
-    positions: list[Position]
+    positions: Sequence[Position]
     too_long: int = 0
     n_lines: int = 1
 
@@ -178,19 +178,21 @@ class Lines:
         self._tail += piece[: max(0, self._held - len(self._tail))]
         self._tail_length += len(piece)
 
-    def _positions(self, lengths: Iterable[int]) -> list[Position]:
+    def _positions(self, lengths: Iterable[int]) -> Sequence[Position]:
         """Return where the next lines of these lengths begin, and where the line after them does."""
-        offsets = list(map(add, accumulate(lengths, initial=self._start), count()))
+        sizes = np.fromiter(lengths, np.int64)
+        offsets = np.empty(len(sizes) + 1, np.int64)
+        offsets[0] = self._start
+        np.cumsum(sizes + 1, out=offsets[1:])
+        offsets[1:] += self._start
         # Lines before it may have been read with the last one, to find the end of a quote.
         unended = not self._line_end and self._next == len(self._lines)
         offsets[-1] -= unended
-        self._start = offsets[-1]
-        name = self._stream.name_at(offsets[0])
-        if not unended and self._stream.name_at(offsets[-1]) == name:
-            # The same as calling Position for each offset, at a third of the cost.
-            given = zip(repeat(name), repeat(self._partition), offsets, repeat(None), strict=False)
-            return list(cast("Iterator[Position]", map(tuple.__new__, repeat(Position), given)))
-        positions = [Position(self._stream.name_at(offset), self._partition, offset) for offset in offsets]
+        self._start = int(offsets[-1])
+        name = self._stream.name_at(int(offsets[0]))
+        if not unended and self._stream.name_at(self._start) == name:
+            return Offsets(name, self._partition, offsets)
+        positions = [Position(self._stream.name_at(offset), self._partition, offset) for offset in offsets.tolist()]
         if unended:
             positions[-1] = positions[-1]._replace(known={"unended": True})
         return positions

@@ -21,7 +21,18 @@ from streamkernel.connectors.files.watched import WatchedFiles
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.pass_through import PassedColumn
 from streamkernel.connectors.pass_through_reader import PassThrough, without_message
-from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError, at_offset
+from streamkernel.connectors.ports import (
+    ColumnUse,
+    Fault,
+    Position,
+    Record,
+    RecordColumns,
+    Source,
+    SourceError,
+    at_offset,
+    ends_of,
+    starts_of,
+)
 from streamkernel.connectors.target_columns import Target
 
 # With long records, the few hundred that the daemon asks for would fill the memory.
@@ -101,7 +112,7 @@ class LineSource(Source):
         if self._decoder is not None:
             self._decoder.passing = self._passing
 
-    def poll(self, max_records: int, timeout: float) -> list[Record]:
+    def poll(self, max_records: int, timeout: float) -> Sequence[Record]:
         """Hand out the next records; see `Source.poll`."""
         if not self._open:
             raise SourceError(f"{self.files.name}: the source is not open")
@@ -115,10 +126,10 @@ class LineSource(Source):
                 return []
             wait = time.sleep if self._stream is None else self._stream.wait
             wait(min(self.files.pause, left))
-        self._end = records[-1].next
+        self._end = ends_of(records)[-1]
         return records
 
-    def _next_records(self, max_records: int) -> list[Record]:
+    def _next_records(self, max_records: int) -> Sequence[Record]:
         """Return the next records of one file; none where there are none now."""
         while self._lines is not None or self.files.due():
             try:
@@ -133,14 +144,14 @@ class LineSource(Source):
                     raise
                 return [self._unreadable(fault)]
             if records:
-                self.files.handed_out(records[-1].next)
+                self.files.handed_out(ends_of(records)[-1])
                 return records
             if not self._lines.done:
                 break
             self._finish()
         return []
 
-    def _records_of_file(self, lines: Lines, max_records: int) -> list[Record]:
+    def _records_of_file(self, lines: Lines, max_records: int) -> Sequence[Record]:
         records: list[Record] = []
         size = 0
         while len(records) < max_records and size < MOST_BYTES:
@@ -150,16 +161,18 @@ class LineSource(Source):
                 if not records:
                     raise
                 more = []  # the stream fails again at the next poll, once these are handed out
+            if isinstance(more, RecordColumns) and not records:
+                return more
             if not more:
                 break
-            size += more[-1].next.offset - more[0].position.offset
+            size += ends_of(more)[-1].offset - starts_of(more)[0].offset
             records += more
         return records
 
-    def _records(self, lines: Lines, limit: int) -> list[Record]:
+    def _records(self, lines: Lines, limit: int) -> Sequence[Record]:
         return self._decoded(lines.take(limit))
 
-    def _decoded(self, chunk: Chunk) -> list[Record]:
+    def _decoded(self, chunk: Chunk) -> Sequence[Record]:
         assert self._decoder is not None
         if not chunk.too_long:
             return self._decoder.records(chunk.lines, chunk.positions[:-1], chunk.positions[1:])

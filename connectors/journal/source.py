@@ -158,7 +158,7 @@ class JournalSource(Source):
         row = self._database.execute(found, position.offset - 1).fetchone()
         return "" if row is None else str(row[0])
 
-    def poll(self, max_records: int, timeout: float) -> list[Record]:
+    def poll(self, max_records: int, timeout: float) -> Sequence[Record]:
         """Hand out the next records; see `Source.poll`."""
         deadline = time.monotonic() + timeout
         while True:
@@ -192,7 +192,7 @@ class JournalSource(Source):
         self._ended = len(rows) < max_records
         return rows
 
-    def _records(self, rows: Sequence[tuple[int, bytes]]) -> list[Record]:
+    def _records(self, rows: Sequence[tuple[int, bytes]]) -> Sequence[Record]:
         starts = [Position(self._stream, 0, position) for position, _ in rows]
         ends = [Position(self._stream, 0, position + 1) for position, _ in rows]
         self._at = ends[-1].offset

@@ -1,5 +1,16 @@
 """The ports: what a source hands out and what a sink takes. The daemon knows connectors by these types only."""
 
+from streamkernel.connectors.ports.columns import (
+    CodedColumn,
+    Offsets,
+    RecordColumns,
+    ends_of,
+    raws_of,
+    records_at,
+    starts_of,
+    targets_of,
+    unusable_places,
+)
 from streamkernel.connectors.ports.connector import (
     Connector,
     ConnectorError,
@@ -14,19 +25,28 @@ from streamkernel.connectors.ports.source import Source, at_offset
 
 __all__ = [
     "CausedFault",
+    "CodedColumn",
     "ColumnUse",
     "Connector",
     "ConnectorError",
     "Fault",
     "Label",
     "Mark",
+    "Offsets",
     "OutageError",
     "Position",
     "Record",
+    "RecordColumns",
     "SettingError",
     "Sink",
     "SinkError",
     "Source",
     "SourceError",
     "at_offset",
+    "ends_of",
+    "raws_of",
+    "records_at",
+    "starts_of",
+    "targets_of",
+    "unusable_places",
 ]

@@ -37,7 +37,7 @@ class Source(Connector):
         """
 
     @abstractmethod
-    def poll(self, max_records: int, timeout: float) -> list[Record]:
+    def poll(self, max_records: int, timeout: float) -> Sequence[Record]:
         """Return the next records, all of one partition and in order.
 
         Parameters

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.scanner import ColumnScanner
 from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.ports import ColumnUse, ConnectorError, SettingError
@@ -67,6 +69,10 @@ class FramedObjects(JsonObjects):
         self._bears_unknown = bears_unknown
         # The decoders of the current batch: the cache may drop some of them.
         self._decoders: dict[bytes, PayloadDecoder | UndecodableError] = {}
+
+    @cached_property
+    def scanner(self) -> ColumnScanner | None:
+        return None  # the bytes are those of a schema
 
     def ready(self, raws: Sequence[bytes | None]) -> int:
         """Return how many of the first of `raws` have a known schema, and start to look up the next one.

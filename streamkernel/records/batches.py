@@ -5,7 +5,7 @@ Rows of a frame become the same numbers as their dicts, encoded one after the ot
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,7 @@ class FrameEncoder:
 
 #: No record counts as more: beyond, float64 can keep neither the experts' matrices positive nor a step's size.
 HEAVIEST = 1e6
-#: A batch of records: a dict each, or all of them in columns.
+#: A batch of records: a dict each, or all of them in columns; dicts may know their columns, and `read` them, too.
 Records = Sequence[Mapping[Any, Any]] | Frame
 #: Records encoded at a time: a row has as many columns as there are inputs, so that a long call could fill the memory.
 SLICE = 256
@@ -175,12 +175,15 @@ class BatchEncoder:
     def encoded(self, xs: Records, targets: Sequence[Any]) -> Iterator[tuple[slice, Rows]]:
         """Validate and encode records, which add columns where their target is not None; yields each part and its rows.
 
-        Records of known numbers only are one part, others are cut into slices.
+        Records of known numbers only are one part, others are cut into slices. Records that can `read` their columns,
+        as a `Frame` can, are encoded by these.
         """
-        if isinstance(xs, Frame):
+        read: Callable[[], FrameColumns] | None = getattr(xs, "read", None)
+        if read:
             learn = np.array([y is not None for y in targets], np.bool_)
-            yield from FrameEncoder(self.inputs, xs.read(), learn).parts(SLICE)
+            yield from FrameEncoder(self.inputs, read(), learn).parts(SLICE)
             return
+        assert not isinstance(xs, Frame)
         try:
             if len(xs) > SLICE:
                 rows = self.inputs.encode_plain(xs) if len(self.inputs) <= SLICE else None

@@ -71,7 +71,7 @@ class RecordSettings:
         """Return the chunk of lines of a file, all at one place: Spark knows no other."""
         place, most = Position(path, 0, 0), self.max_record_bytes
         fits = [raw for raw in raws if len(raw) <= most]
-        records = decoder.records(fits, [place] * len(fits), [place] * len(fits))
+        records = list(decoder.records(fits, [place] * len(fits), [place] * len(fits)))
         for raw in raws:
             if len(raw) > most:
                 fault = Fault("too_long", f"{len(raw):,} bytes, more than max_record_bytes ({most:,})")

@@ -126,7 +126,7 @@ def spans(lines: list[bytes]) -> list[Position]:
 
 def at_once(decoder: BulkDecoder, lines: list[bytes]) -> list[Record]:
     positions = spans(lines)
-    return decoder.records(lines, positions[:-1], positions[1:])
+    return list(decoder.records(lines, positions[:-1], positions[1:]))
 
 
 def one_by_one(decoder: BulkDecoder, lines: list[bytes]) -> list[Record]:

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from river.utils.dataframe import into_frame
 
-from streamkernel import KernelRegressor
+from streamkernel import AdaptiveKernelClassifier, KernelRegressor
 from streamkernel.records.batches import FrameEncoder
-from streamkernel.records.frames import Frame
+from streamkernel.records.frames import Frame, RecordFrame
 from streamkernel.records.inputs import Inputs
 from tests.records.tables import (
     EACH_BOX,
@@ -150,3 +150,26 @@ def test_what_a_masked_array_masks_is_not_observed(method, dtype):
     assert masked.state_digest() == plain.state_digest()
     X = np.ma.masked_array(values, mask=values > 4)
     assert np.array_equal(masked.predict_many(X), plain.predict_many(holes))
+
+
+class _RecordsInColumns(list):
+    """Dicts whose columns are known."""
+
+    n_read = 0
+
+    def read(self):
+        self.n_read += 1
+        return RecordFrame(self).read()
+
+
+@pytest.mark.parametrize("make", [AdaptiveKernelClassifier, KernelRegressor])
+def test_records_that_know_their_columns_are_read_by_these(make):
+    xs = [{"a": i % 7, "b": "uvw"[i % 3], **({"c": 0.5 * i} if i % 4 else {})} for i in range(400)]
+    ys = [None if i % 5 == 0 else i % 2 for i in range(400)]
+    models = [make(seed=1) for _ in range(2)]
+    results = [models[0].advance(xs, ys)]
+    records = _RecordsInColumns(xs)
+    results.append(models[1].advance(records, ys))
+    assert records.n_read == 1
+    assert results[0].predictions == results[1].predictions
+    assert models[0].state_digest() == models[1].state_digest()

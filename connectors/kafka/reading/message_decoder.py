@@ -72,7 +72,7 @@ class MessageDecoder:
         """Return whether a value alone can be decoded for now; raises as `ready`."""
         return self._decoder.ready([value]) == 1
 
-    def records(self, stream: str, batch: PartitionBatch) -> list[Record]:
+    def records(self, stream: str, batch: PartitionBatch) -> Sequence[Record]:
         """Return a record for each message of a stream, or for each offset where none could be read."""
         if batch.messages is None:
             fault = Fault("corrupt", f"the message cannot be read: {batch.reason}")
@@ -89,7 +89,7 @@ class MessageDecoder:
         values = list(map(_value, messages))
         sizes = list(map(_size, messages))
         if min(sizes) < 0 or max(sizes) > self._max_record_bytes:
-            records = self._unequal(values, sizes, starts, ends)
+            records: Sequence[Record] = self._unequal(values, sizes, starts, ends)
         else:
             records = self._decoder.records(values, starts, ends)
         if self._include:

@@ -216,7 +216,7 @@ class KafkaSource(Source):
         """Let each record hold these columns, and its message; see `Source.pass_through`."""
         self._decoder.passing = PassThrough(columns, message)
 
-    def poll(self, max_records: int, timeout: float) -> list[Record]:
+    def poll(self, max_records: int, timeout: float) -> Sequence[Record]:
         """Hand out records of one partition; see `Source.poll`.
 
         Raises
@@ -263,7 +263,7 @@ class KafkaSource(Source):
         except ConnectorError as error:
             raise SourceError(f"{self.describe()}: {error}") from None
 
-    def _decode(self, batch: PartitionBatch, most: int) -> list[Record]:
+    def _decode(self, batch: PartitionBatch, most: int) -> Sequence[Record]:
         """Return the first records of a batch that was taken, and hold the rest until its schemas are known."""
         try:
             ready, self._held = batch.cut(min(most, self._decoder.ready(batch)))

@@ -108,7 +108,7 @@ class _Input:
             return
         polled = self._source.poll(_LOOKAHEAD, max(timeout, _PATIENCE if self._has_more else 0.0))
         self._has_more = len(polled) == _LOOKAHEAD
-        self.buffer = polled if self._kind is Record else list(map(self._kind._make, polled))
+        self.buffer = list(polled) if self._kind is Record else list(map(self._kind._make, polled))
 
     def cut(self, most: int) -> list[Record]:
         """Take what is left, but no more than so much."""

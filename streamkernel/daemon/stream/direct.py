@@ -6,9 +6,20 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
-from streamkernel.connectors.ports import Fault, Label, Record
+import numpy as np
+
+from streamkernel.connectors.ports import (
+    Fault,
+    Label,
+    Record,
+    RecordColumns,
+    ends_of,
+    records_at,
+    targets_of,
+    unusable_places,
+)
+from streamkernel.daemon.stream.column_inputs import ColumnInputs
 from streamkernel.daemon.stream.learner import Learner
-from streamkernel.daemon.stream.lines import targets_of
 from streamkernel.daemon.stream.record_batch import Labeled, RecordBatch
 from streamkernel.daemon.stream.results import part_of
 from streamkernel.estimators.base import AdvanceResult
@@ -26,9 +37,14 @@ class DirectStage:
         return records
 
     def fill(self, batch: RecordBatch, items: Sequence[Record]) -> None:
-        usable = [record for record in items if record.fault is None and not record.blank]
-        batch.records, batch.predicted = items, usable
-        batch.inputs, batch.targets = [record.x for record in usable], [record.y for record in usable]
+        batch.records = items
+        if isinstance(items, RecordColumns):
+            usable = items.usable
+            batch.predicted, batch.inputs = usable, ColumnInputs(usable)
+        else:
+            batch.predicted = [record for record in items if record.fault is None and not record.blank]
+            batch.inputs = [record.x for record in batch.predicted]
+        batch.targets = targets_of(batch.predicted)
 
     def settle(self, batch: RecordBatch) -> None:
         batch.n_taken = len(batch.records)
@@ -44,7 +60,7 @@ class DirectStage:
         batch.counts.unlabeled = batch.counts.predicted - batch.counts.learned
         batch.counts.consumed = batch.n_taken
         if batch.n_taken:
-            batch.next = batch.records[batch.n_taken - 1].next
+            batch.next = ends_of(batch.records)[batch.n_taken - 1]
 
     def quarantine(self, batch: RecordBatch, record: Record, fault: Fault) -> None:
         batch.n_taken = batch.counts.consumed = 1
@@ -59,26 +75,23 @@ class DirectStage:
 
     def _sort_out(self, batch: RecordBatch) -> list[bool]:
         """Count the records without a prediction, up to where the model stopped; return which rows have one."""
+        unusable = unusable_places(batch.records)
+        usable = np.delete(np.arange(len(batch.records)), unusable)
         left = len(batch.result.predictions)
-        predicted: list[Record] = []
-        rows: list[int] = []
-        chosen: list[bool] = []
-        for n_before, record in enumerate(batch.records):
-            fault = record.fault
-            if fault is None and not record.blank:
-                if len(chosen) == left:
-                    batch.n_taken = n_before
-                    break
-                fault = batch.refused.get(len(chosen))
-                chosen.append(fault is None)
+        if left < len(usable):
+            batch.n_taken = int(usable[left])
+        refused = {int(usable[row]): fault for row, fault in batch.refused.items() if row < left}
+        for place in sorted({*unusable, *refused}):
+            if place >= batch.n_taken:
+                break
+            record = batch.records[place]
             if record.blank:
                 batch.counts.skipped += 1
-            elif fault is None:
-                rows.append(len(chosen) - 1)
-                predicted.append(record)
             else:
-                batch.add_dead_letter(record, fault, n_before + 1)
-        batch.predicted, batch.rows = predicted, rows
+                batch.add_dead_letter(record, record.fault or refused[place], place + 1)
+        chosen = [row not in batch.refused for row in range(left)]
+        batch.predicted = records_at(batch.predicted, np.flatnonzero(chosen))
+        batch.rows = np.flatnonzero(chosen).tolist()
         return chosen
 
     def _labeled(self, records: Sequence[Record], result: AdvanceResult) -> Labeled:
@@ -97,6 +110,7 @@ class KeylessStage(DirectStage):
         self.key = key
 
     def begin(self, records: Sequence[Record]) -> Sequence[Record]:
+        records = list(records)
         for record in records:
             record.x.pop(self.key, None)
         return records

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from streamkernel.connectors.file_system import open_regular
-from streamkernel.connectors.ports import Position, Record
+from streamkernel.connectors.ports import Position, Record, RecordColumns, ends_of, starts_of
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.checkpoints.directory import StateDirectory
 
@@ -179,8 +179,12 @@ class InFlightMarkers:
     def set(self, records: Sequence[Record]) -> None:
         """Mark records as being learned from now on."""
         for kind, marker in self._markers.items():
-            if alike := [record for record in records if type(record) is kind]:
-                marker.set(alike[0].position, alike[-1].next, len(alike))
+            if isinstance(records, RecordColumns):
+                alike: Sequence[Record] = records if kind is Record else ()
+            else:
+                alike = [record for record in records if type(record) is kind]
+            if alike:
+                marker.set(starts_of(alike)[0], ends_of(alike)[-1], len(alike))
 
     def clear(self) -> None:
         """Mark no records: they are learned."""

@@ -202,7 +202,7 @@ class ComparedFeed(Feed):
     def exhausted(self) -> bool:
         return self._feed.exhausted
 
-    def poll(self, max_records: int, timeout: float) -> list[Record]:
+    def poll(self, max_records: int, timeout: float) -> Sequence[Record]:
         """Hand out the next records.
 
         Raises
@@ -216,7 +216,7 @@ class ComparedFeed(Feed):
             self._take(self._known, records, full=len(records) == max_records)
         return records
 
-    def _take(self, known: KnownInputs, records: list[Record], full: bool) -> None:
+    def _take(self, known: KnownInputs, records: Sequence[Record], full: bool) -> None:
         """Compare as soon as there is enough: before the first record is predicted, where that is possible."""
         taken = [one for one in records if one.x and not isinstance(one, LabelRecord)]
         given = [[name for name in one.x if name not in self._ignored] for one in taken]

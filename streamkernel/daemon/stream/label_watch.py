@@ -51,7 +51,7 @@ class LabelWatch(Feed):
     def exhausted(self) -> bool:
         return self._feed.exhausted
 
-    def poll(self, max_records: int, timeout: float) -> list[Record]:
+    def poll(self, max_records: int, timeout: float) -> Sequence[Record]:
         """Hand out the next records; warn once where 1,000 of them had no label."""
         records = self._feed.poll(max_records, timeout)
         if self._looks:

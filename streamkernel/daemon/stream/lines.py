@@ -12,11 +12,11 @@ import numpy as np
 
 from streamkernel.connectors.encode import LineColumns, to_json
 from streamkernel.connectors.pass_through import MessageLine
-from streamkernel.connectors.ports import Position, Record
+from streamkernel.connectors.ports import Offsets, Position, Record, RecordColumns, starts_of, targets_of
 from streamkernel.daemon.stream.results import taken
 from streamkernel.estimators.base import AdvanceResult
 
-__all__ = ["LongColumns", "Origins", "dead_letter", "places_of", "predictions", "shortened", "targets_of"]
+__all__ = ["LongColumns", "dead_letter", "places_of", "predictions", "shortened"]
 
 _log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ def predictions(
         places = range(len(records)) if rows is None else rows
         entries = {name: _entries(one, places) for name, one in others.items()}
         columns["models"] = [dict(zip(entries, row, strict=True)) for row in zip(*entries.values(), strict=True)]
-    if records and records[0].passed is not None:  # of all records or of none
+    if records and not isinstance(records, RecordColumns) and records[0].passed is not None:  # of all or of none
         lines = list(map(_with_passed, LineColumns(len(records), columns)[:], records))
         for line in lines if checkpoint is not None else ():
             line["checkpoint"] = checkpoint
@@ -98,28 +98,11 @@ def predictions(
 
 def places_of(records: Sequence[Record]) -> tuple[np.ndarray, np.ndarray]:
     """Return the partition and the offset of each record."""
-    places = [record.position for record in records]
-    n = len(places)
-    partitions = np.fromiter([place.partition for place in places], np.int64, n)
-    return partitions, np.fromiter([place.offset for place in places], np.int64, n)
-
-
-def targets_of(records: Sequence[Record]) -> list[Any]:
-    """Return the target of each record, None where it has none."""
-    return [record.y for record in records]
-
-
-class Origins(Sequence[Position]):
-    """The positions of records, taken from them when asked: most sinks know their lines without."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._records = records
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._records[place].position
+    starts, n = starts_of(records), len(records)
+    if isinstance(starts, Offsets):
+        return np.full(n, starts.partition), starts.offsets
+    partitions = np.fromiter([place.partition for place in starts], np.int64, n)
+    return partitions, np.fromiter([place.offset for place in starts], np.int64, n)
 
 
 def _entries(result: AdvanceResult | None, places: Sequence[int]) -> list[dict[str, Any]]:

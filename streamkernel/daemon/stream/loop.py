@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from streamkernel.connectors.ports import Position, Record
+from streamkernel.connectors.ports import Position, Record, raws_of, starts_of
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.stream import isolation
 from streamkernel.daemon.stream.ending import FIRST, TooManyDeadLettersError, all_dead, bad_start, begins_well
 from streamkernel.daemon.stream.in_flight import InFlight, InFlightMarkers
-from streamkernel.daemon.stream.lines import Origins
 from streamkernel.daemon.stream.loop_time import AdaptiveBatchSize, LoopTime
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.record_batch import RecordBatch
@@ -38,7 +37,7 @@ _NEW_OBJECTS = 50_000
 class Feed(Protocol):
     """A feed of records: an open source, or two in turn."""
 
-    def poll(self, max_records: int, timeout: float) -> list[Record]:
+    def poll(self, max_records: int, timeout: float) -> Sequence[Record]:
         """Hand out the next records; see `streamkernel.connectors.ports.Source.poll`."""
 
     @property
@@ -278,7 +277,7 @@ class Loop:
             lines = self.processor.lines(batch)
             self.sinks.write(
                 {"predictions": lines, "dead_letters": batch.letters},
-                {"predictions": Origins(batch.predicted), "dead_letters": batch.letter_origins},
+                {"predictions": starts_of(batch.predicted), "dead_letters": batch.letter_origins},
                 self._read_at,
             )
             self.times.end("sinks")
@@ -307,7 +306,7 @@ class Loop:
 
 def _in_parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
     """Cut a chunk so that no part has more bytes than allowed, or more than one record."""
-    sizes = [len(record.raw) for record in records]
+    sizes = list(map(len, raws_of(records)))
     if sum(sizes) <= MOST_BYTES:
         yield records
         return

@@ -1,0 +1,207 @@
+"""Records in columns: what most of them hold is in arrays, and a `Record` is made where somebody asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+from streamkernel.connectors.ports.record import Label, Position, Record
+
+__all__ = [
+    "CodedColumn",
+    "Offsets",
+    "RecordColumns",
+    "ends_of",
+    "raws_of",
+    "records_at",
+    "starts_of",
+    "targets_of",
+    "unusable_places",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Offsets(Sequence[Position]):
+    """Positions of one partition that differ in their offsets only; each is made where somebody asks for it.
+
+    Parameters
+    ----------
+    stream, partition
+        Those of all positions.
+    offsets
+        int64 of shape (n,).
+
+    Examples
+    --------
+    >>> offsets = Offsets("-", 0, np.array([0, 12, 30]))
+    >>> offsets[1].offset, len(offsets[1:])
+    (12, 2)
+
+    """
+
+    def __init__(self, stream: str, partition: int, offsets: Array) -> None:
+        self.stream = stream
+        self.partition = partition
+        self.offsets = offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @overload
+    def __getitem__(self, index: int) -> Position: ...
+    @overload
+    def __getitem__(self, index: slice) -> Offsets: ...
+    def __getitem__(self, index: int | slice) -> Position | Offsets:
+        """Return a position, or some of them."""
+        if isinstance(index, slice):
+            return Offsets(self.stream, self.partition, self.offsets[index])
+        return Position(self.stream, self.partition, int(self.offsets[index]))
+
+
+class CodedColumn(NamedTuple):
+    """A column as codes of its distinct values.
+
+    Attributes
+    ----------
+    name
+        The name of the column.
+    codes
+        The index in `values` of each record's value, int64 of shape (n,); -1 where it has none.
+    values
+        The distinct values so far; more may follow.
+
+    """
+
+    name: str
+    codes: Array
+    values: Sequence[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class RecordColumns(Sequence[Record]):
+    """Records of one poll, of which most hold the same inputs.
+
+    Iterating makes all records at once, as a source that knows no columns does.
+
+    Attributes
+    ----------
+    raws
+        The bytes of each record.
+    starts, ends
+        The position of each record, and of the one after it.
+    names
+        The names of the inputs that are numbers.
+    numbers
+        Their values, float64 of shape (n, p); NaN where a record has none.
+    texts
+        The inputs that are texts.
+    targets
+        The label of each record; None for an unlabeled one.
+    odd
+        The records, by index, whose inputs are in no column: they hold something else, or are unusable or blank.
+    decode
+        Makes the records of raw bytes, with their positions and those of the next ones.
+
+    """
+
+    raws: Sequence[bytes]
+    starts: Sequence[Position]
+    ends: Sequence[Position]
+    names: tuple[str, ...]
+    numbers: Array
+    texts: Sequence[CodedColumn]
+    targets: list[Label | None]
+    odd: Mapping[int, Record]
+    decode: Callable[[Sequence[bytes], Sequence[Position], Sequence[Position]], list[Record]]
+
+    def __len__(self) -> int:
+        return len(self.raws)
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> RecordColumns: ...
+    def __getitem__(self, index: int | slice) -> Record | RecordColumns:
+        """Return a record, or some of them."""
+        if isinstance(index, slice):
+            return self.chosen(np.arange(len(self))[index])
+        place = range(len(self))[index]
+        known = self.odd.get(place)
+        return known or self.decode([self.raws[place]], [self.starts[place]], [self.ends[place]])[0]
+
+    def __iter__(self) -> Iterator[Record]:
+        """Make all records."""
+        if not self.odd:
+            return iter(self.decode(self.raws, self.starts, self.ends))
+        plain = self.chosen(np.array([place for place in range(len(self)) if place not in self.odd], np.int64))
+        rest = iter(plain)
+        return (self.odd[place] if place in self.odd else next(rest) for place in range(len(self)))
+
+    @property
+    def unusable(self) -> list[int]:
+        """The indices of the records that have a fault or are blank, ascending."""
+        return sorted(index for index, record in self.odd.items() if record.fault is not None or record.blank)
+
+    @property
+    def usable(self) -> RecordColumns:
+        """The records that have no fault and are not blank."""
+        unusable = self.unusable
+        return self.chosen(np.delete(np.arange(len(self)), unusable)) if unusable else self
+
+    def chosen(self, rows: Array) -> RecordColumns:
+        """Return the records at some indices, int64 of shape (m,), ascending."""
+        if len(rows) == len(self):
+            return self
+        places = rows.tolist()
+        return replace(
+            self,
+            raws=[self.raws[place] for place in places],
+            starts=_at(self.starts, rows),
+            ends=_at(self.ends, rows),
+            numbers=self.numbers[rows],
+            texts=[text._replace(codes=text.codes[rows]) for text in self.texts],
+            targets=[self.targets[place] for place in places],
+            odd={new: self.odd[place] for new, place in enumerate(places) if place in self.odd} if self.odd else {},
+        )
+
+
+def _at(positions: Sequence[Position], rows: Array) -> Sequence[Position]:
+    if isinstance(positions, Offsets):
+        return Offsets(positions.stream, positions.partition, positions.offsets[rows])
+    return [positions[place] for place in rows.tolist()]
+
+
+def starts_of(records: Sequence[Record]) -> Sequence[Position]:
+    """Return the position of each record."""
+    return records.starts if isinstance(records, RecordColumns) else [record.position for record in records]
+
+
+def ends_of(records: Sequence[Record]) -> Sequence[Position]:
+    """Return the position after each record."""
+    return records.ends if isinstance(records, RecordColumns) else [record.next for record in records]
+
+
+def targets_of(records: Sequence[Record]) -> list[Any]:
+    """Return the target of each record."""
+    return records.targets if isinstance(records, RecordColumns) else [record.y for record in records]
+
+
+def unusable_places(records: Sequence[Record]) -> list[int]:
+    """Return the indices of the records that have a fault or are blank, ascending."""
+    if isinstance(records, RecordColumns):
+        return records.unusable
+    return [place for place, record in enumerate(records) if record.fault is not None or record.blank]
+
+
+def records_at(records: Sequence[Record], places: Array) -> Sequence[Record]:
+    """Return the records at some indices, int64 of shape (m,), ascending."""
+    return records.chosen(places) if isinstance(records, RecordColumns) else [records[place] for place in places]
+
+
+def raws_of(records: Sequence[Record]) -> Sequence[bytes]:
+    """Return the bytes of each record."""
+    return records.raws if isinstance(records, RecordColumns) else [record.raw for record in records]

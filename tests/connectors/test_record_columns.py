@@ -1,0 +1,111 @@
+"""Records in columns are the records that a decoder makes one by one, and models learn the same from both."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamkernel import AdaptiveKernelClassifier, KernelClassifier
+from streamkernel.connectors.objects import JsonObjects
+from streamkernel.connectors.ports import (
+    Offsets,
+    Position,
+    Record,
+    RecordColumns,
+    ends_of,
+    raws_of,
+    records_at,
+    starts_of,
+    targets_of,
+    unusable_places,
+)
+from streamkernel.daemon.stream.column_inputs import ColumnInputs
+from streamkernel.records.frames import FrameColumns
+
+values = st.floats(-3, 3) | st.integers(-5, 5) | st.sampled_from(["red", "blue", "", "é"]) | st.booleans() | st.none()
+objects = st.dictionaries(st.sampled_from("abcé"), values)
+lines = objects.map(lambda x: json.dumps(x).encode()) | st.sampled_from([b"", b"[1]", b'{"a": [1]}', b'{"a": 1e999}'])
+
+
+def record(n: int) -> dict[str, Any]:
+    return {"a": n / 7, "b": n % 3, "c": ["red", "green", "blue"][n % 3], "y": ["no", "yes"][n % 2]}
+
+
+def in_columns(lines: list[bytes], usual: int = 20) -> tuple[RecordColumns, list[Record]]:
+    """The records of some lines and as many usual ones as make columns of them; and the same made one by one."""
+    raws = [json.dumps(record(n)).encode() for n in range(usual)] + lines
+    offsets = np.cumsum([0, *(len(raw) + 1 for raw in raws)])
+    positions = Offsets("here", 0, offsets)
+    found = JsonObjects("y", "str", 256).records(raws, positions[:-1], positions[1:])
+    assert isinstance(found, RecordColumns)
+    decoder = JsonObjects("y", "str", 256)
+    return found, [decoder.record(raw, *positions[at : at + 2]) for at, raw in enumerate(raws)]
+
+
+def as_dicts(columns: FrameColumns, n: int) -> list[dict[str, Any]]:
+    """What a frame's columns hold, by record."""
+    found: list[dict[str, Any]] = [{} for _ in range(n)]
+    for column, name in enumerate(columns.names):
+        for row in np.flatnonzero(~np.isnan(columns.numbers[:, column])).tolist():
+            found[row][name] = columns.numbers[row, column]
+    for text in columns.texts:
+        for row in np.flatnonzero(text.codes >= 0).tolist():
+            found[row][text.name] = text.values[text.codes[row]]
+    return found
+
+
+@given(st.lists(lines, max_size=15))
+def test_records_in_columns_are_the_records_made_one_by_one(some: list[bytes]) -> None:
+    columns, expected = in_columns(some)
+    assert list(columns) == expected
+    assert [columns[place] for place in range(len(columns))] == expected
+    assert columns[-1] == expected[-1]
+    assert list(columns[3:-2]) == expected[3:-2]
+    assert list(starts_of(columns)) == starts_of(expected)
+    assert list(ends_of(columns)) == ends_of(expected)
+    assert targets_of(columns) == targets_of(expected)
+    assert raws_of(columns) == raws_of(expected)
+    assert unusable_places(columns) == unusable_places(expected)
+    chosen = np.arange(1, len(expected), 3)
+    assert list(records_at(columns, chosen)) == records_at(expected, chosen)
+
+
+@given(st.lists(lines, max_size=15))
+def test_a_model_reads_the_inputs_of_the_records(some: list[bytes]) -> None:
+    columns, expected = in_columns(some)
+    usable = [one.x for one in expected if one.fault is None and not one.blank]
+    inputs = ColumnInputs(columns.usable)
+    assert list(inputs) == usable
+    assert inputs[-1] == usable[-1]
+    assert as_dicts(inputs.read(), len(inputs)) == usable
+
+
+@pytest.mark.parametrize("kind", [KernelClassifier, AdaptiveKernelClassifier])
+def test_models_learn_the_same_from_columns_and_from_dicts(kind: Any) -> None:
+    odd = [
+        b'{"a": 0.5, "d": "new", "y": "no"}',
+        b'{"b": {"c": 1}}',
+        b'{"e": 2, "y": "yes"}',
+        b"",
+        b'{"c": 7, "y": "no"}',
+    ]
+    columns, expected = in_columns(odd, usual=300)
+    usable = [one for one in expected if one.fault is None and not one.blank]
+    one, other = kind(seed=1), kind(seed=1)
+    left = one.advance([record.x for record in usable], [record.y for record in usable])
+    right = other.advance(ColumnInputs(columns.usable), columns.usable.targets)
+    assert left.predictions == right.predictions
+    assert np.array_equal(left.losses, right.losses, equal_nan=True)
+    assert one.state_digest() == other.state_digest()
+
+
+def test_a_position_is_made_where_it_is_asked_for() -> None:
+    offsets = Offsets("here", 2, np.array([0, 7, 9]))
+    assert offsets[-1] == Position("here", 2, 9)
+    assert list(offsets[1:]) == [Position("here", 2, 7), Position("here", 2, 9)]
+    assert type(offsets[0].offset) is int
