@@ -16,9 +16,11 @@ import numpy as np
 
 from streamkernel.connectors.files.fields import csv_rows, n_lines_of_record
 from streamkernel.connectors.files.stream import ByteStream
-from streamkernel.connectors.ports import Offsets, Position
+from streamkernel.connectors.ports import Offsets, Position, SourceError
 
 REACH = 2**23
+# With long records, the few hundred that the daemon asks for would fill the memory.
+MOST_BYTES = 2**24
 # A byte order mark and a carriage return do not count: their bytes over the limit leave it undecided.
 _UNDECIDED = len(BOM_UTF8) + 1
 
@@ -113,6 +115,10 @@ class Lines:
         while self._next == len(self._lines):
             if not self._fill():
                 return []
+        with suppress(SourceError):  # it fails again once these are handed out
+            while len(self._lines) < self._next + limit and self._stream.offset - self._start < MOST_BYTES:
+                if not self._fill():
+                    break
         return self._lines[self._next : self._next + limit]
 
     def _chunk(self, lines: list[bytes]) -> Chunk:

@@ -12,7 +12,7 @@ from streamkernel.connectors.bulk import BulkDecoder, too_long_record
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.files.follow import FollowedLog
-from streamkernel.connectors.files.lines import Chunk, Lines
+from streamkernel.connectors.files.lines import MOST_BYTES, Chunk, Lines
 from streamkernel.connectors.files.listing import FileList
 from streamkernel.connectors.files.names import is_pattern
 from streamkernel.connectors.files.places import FilePlace
@@ -34,9 +34,6 @@ from streamkernel.connectors.ports import (
     starts_of,
 )
 from streamkernel.connectors.target_columns import Target
-
-# With long records, the few hundred that the daemon asks for would fill the memory.
-MOST_BYTES = 2**24
 
 _log = logging.getLogger(__name__)
 

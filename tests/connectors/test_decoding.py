@@ -302,6 +302,7 @@ def test_a_poll_takes_no_more_bytes_than_fit_in_memory(tmp_path: Path, monkeypat
     path = written(tmp_path / "data.jsonl", b'{"a": 1}\n' * 100)
     reference = drain(JsonLinesSource(path))
     monkeypatch.setattr(file_source, "MOST_BYTES", 50)
+    monkeypatch.setattr("streamkernel.connectors.files.lines.MOST_BYTES", 50)
     monkeypatch.setattr("streamkernel.connectors.files.bytes.BLOCK_BYTES", 27)
     with JsonLinesSource(path) as source:
         source.open()

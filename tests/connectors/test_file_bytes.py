@@ -71,7 +71,7 @@ def test_a_truncated_file_can_be_resumed_once_it_is_whole(tmp_path: Path, suffix
     path.write_bytes(packed[:-20])
     source = JsonLinesSource(path)
     source.open()
-    records = source.poll(10_000, timeout=0)
+    records = list(source.poll(10_000, timeout=0))
     with pytest.raises(SourceError, match="data end early"):
         source.poll(10_000, timeout=0)
     path.write_bytes(packed)

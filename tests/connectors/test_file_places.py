@@ -98,11 +98,11 @@ def test_a_record_has_one_name_however_far_the_file_has_grown(tmp_path: Path, fo
     source = JsonLinesSource(path, follow=follow)
     with source:
         source.open()
-        before = source.poll(10_000, timeout=0)
+        before = list(source.poll(10_000, timeout=0))
     path.write_bytes(whole)
     with source:
         source.open()
-        assert source.poll(10_000, timeout=0)[: len(before)] == before
+        assert list(source.poll(10_000, timeout=0))[: len(before)] == before
 
 
 def test_a_place_is_known_after_the_file_was_truncated(tmp_path: Path) -> None:
