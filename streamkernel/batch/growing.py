@@ -171,7 +171,7 @@ def _take_step(
             sums = batch.reduce(GradientPass(targets, tuple(moves), foreseen, updates.preconditioned))
         records = _StepRecords(machine, batch, sums, sample)
         update = updates.choice.choose(history.t * updates.blocks_per_step + number, records)
-        shrink = updates.shrink(update)
+        shrink = updates.shrink(update.decay)
         found = None
         if sums.n_pulling and update.block == foreseen:
             found = sums.block

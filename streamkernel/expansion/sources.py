@@ -166,6 +166,10 @@ class Drawn:
         else:
             paired_features(X, self._draw(first, first + self.block_size, keys, bandwidth), 0, SINE[self.dtype], out)
 
+    def cached(self, keys: Array, bandwidth: float, n_blocks: int) -> Array | None:
+        """Frequencies of at least the first blocks, shape (d or more, n_blocks F or more); None if not all fit."""
+        return self.cache.W if self._fill(keys, bandwidth, n_blocks) >= n_blocks else None
+
     def _cached(self, keys: Array, bandwidth: float, n_features: int) -> int:
         """The number of features in the cache, a multiple of tiles: so the sums are the same whatever is cached."""
         n = self._fill(keys, bandwidth, n_features // self.block_size + 1) * self.block_size

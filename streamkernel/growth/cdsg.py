@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamkernel.arguments import require_number
+from streamkernel.compute.growing_step import PASSING_SHARE
 from streamkernel.compute.mixture_parts import margin_of
 from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext, new_block
 from streamkernel.state import Array
@@ -87,8 +88,6 @@ def admissible_steps(lower: Any, upper: Any, gamma: float, limit: float) -> Arra
 
 #: Above this number of outputs |cos(beta, gbar)| seldom reaches what the check needs: it is applied class by class.
 MOST_OUTPUTS = 10
-#: The share of sum |gbar_c| that the classes which pass must hold.
-PASSING_SHARE = 0.3
 
 
 class CDSG(Growth):
@@ -138,8 +137,7 @@ class CDSG(Growth):
             return step
         if not context.full:
             return new_block(context)
-        b = context.beta @ context.mean_gradient
-        return BlockUpdate(int(np.argmax(b)), context.gamma, context.gamma)
+        return BlockUpdate(closest(context.beta, context.mean_gradient), context.gamma, context.gamma)
 
     def _checked(self, context: GrowthContext) -> BlockUpdate | None:
         gamma, longest = context.gamma, self.cap * context.gamma
@@ -167,6 +165,11 @@ class CDSG(Growth):
             return None
         held = min(_margin(terms, (best, c), steps[best, c]) for c in np.flatnonzero(passing))
         return BlockUpdate(best, np.where(passing, steps[best], gamma), gamma, held)
+
+
+def closest(beta: Array, gbar: Array) -> int:
+    """The block of the largest <beta, gbar>, where (9) holds of none and none may be made."""
+    return int(np.argmax(beta @ gbar))
 
 
 def _margin(terms: BlockTerms, place: Any, step: float) -> float:

@@ -73,19 +73,18 @@ class BlockChoice:
         history, expansion, scale = self.history, self.expansion, self.feature_scale
         if not scale.is_measured:
             scale.measure(expansion, records.rows, records.keys)
-        gamma = self._step_size(records)
-        M, largest_weight = self._gradient_bound(records)
-        FB = expansion.block_size * records.size
+        gamma = self.step_size(records)
+        M, largest_weight = self.gradient_bound(records)
         longest = self._longest(records)
         context = GrowthContext(
             t=t,
             gamma=gamma,
             n_blocks=expansion.n_blocks,
-            full=self.max_blocks is not None and expansion.n_blocks >= self.max_blocks,
+            full=self.is_full,
             mean_gradient=records.mean_gradient,
             beta=history.beta,
-            variance=M**2 / (scale.noise * FB),
-            class_variance=largest_weight**2 / (scale.noise * FB),
+            variance=self.variance(M, records),
+            class_variance=self.variance(largest_weight, records),
             limit=longest,
             seed=expansion.seed,
         )
@@ -102,8 +101,7 @@ class BlockChoice:
 
         Of CDSG that is a guess, a new block as long as there may be any.
         """
-        n_blocks = self.expansion.n_blocks
-        full = self.max_blocks is not None and n_blocks >= self.max_blocks
+        n_blocks, full = self.expansion.n_blocks, self.is_full
         if type(self.growth) not in (DSG, UDSG):
             return None if full or type(self.growth) is not CDSG else n_blocks
         context = GrowthContext(
@@ -111,7 +109,16 @@ class BlockChoice:
         )
         return self.growth.choose(context).block
 
-    def _step_size(self, records: Any) -> float:
+    @property
+    def is_full(self) -> bool:
+        """Whether there are as many blocks as may be."""
+        return self.max_blocks is not None and self.expansion.n_blocks >= self.max_blocks
+
+    def variance(self, bound: float, records: Any) -> float:
+        """The variance term v of (9), of a bound of the gradients times the weights."""
+        return float(bound**2 / (self.feature_scale.noise * (self.expansion.block_size * records.size)))
+
+    def step_size(self, records: Any) -> float:
         """The step size of a mini-batch, in gradients or, preconditioned, in solutions of its ridge regression."""
         history, expansion, loss = self.history, self.expansion, self.targets.loss
         if self.step is not None:
@@ -133,7 +140,7 @@ class BlockChoice:
             gamma_0 = 1 / max(1 / gamma_0 + L * scale.kappa * (1 / records.size - 1 / B), 1 / LARGEST)
         return default_step(gamma_0, history.t, HALVING)
 
-    def _gradient_bound(self, records: Any) -> tuple[float, float]:
+    def gradient_bound(self, records: Any) -> tuple[float, float]:
         """M, which bounds the gradients times the weights, and the largest weight, at least 1."""
         M, largest_weight = gradient_bound(self.targets.loss), max(1.0, records.largest_weight)
         if M is not None:

@@ -86,9 +86,22 @@ class StepHistory:
     def enter(self, block: int, is_new: bool, size: Array, gbar: Array, margin: float) -> None:
         """Enter a step: the block's beta moves by -size gbar."""
         if self.keeps_beta:
-            if is_new and block == len(self._beta):
-                self._beta = np.concatenate([self._beta, np.zeros((max(block, 4), self._beta.shape[1]))])
+            self.make_room(block)
             self._beta[block] -= size * gbar
+        self.count(is_new, margin)
+
+    def make_room(self, block: int) -> None:
+        """Make room for the beta of a block, an old one or the next."""
+        if self.keeps_beta and block == len(self._beta):
+            self._beta = np.concatenate([self._beta, np.zeros((max(block, 4), self._beta.shape[1]))])
+
+    @property
+    def all_beta(self) -> Array:
+        """Beta with the room for blocks to come; none of a policy that keeps none."""
+        return self._beta if self.keeps_beta else _NO_BETA
+
+    def count(self, is_new: bool, margin: float) -> None:
+        """Count the update of a block, new or not, for which (9) held by a margin, or which was not checked: NaN."""
         if is_new:
             self.n_grown += 1
         else:
@@ -123,6 +136,7 @@ class StepHistory:
         self._beta = array(state, "beta", np.float64, self.n_grown if self.keeps_beta else 0, None)
 
 
+_NO_BETA = np.zeros((0, 0))
 _SCALARS = ("t", "last_batch_size", "gamma_0", "largest_gradient", "n_grown", "n_reused", "last_margin")
 
 

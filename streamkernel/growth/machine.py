@@ -14,6 +14,7 @@ from streamkernel.growth.feature_scale import FeatureScale, begin_expansion
 from streamkernel.growth.history import StepHistory, StepUndo
 from streamkernel.growth.record_machine import Figures, RecordMachine
 from streamkernel.growth.updates import BlockUpdates
+from streamkernel.growth.usual_step import UsualStep
 from streamkernel.growth.waiting import MiniBatch
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import padded
@@ -61,6 +62,7 @@ class Machine(RecordMachine):
         parts = expansion, self.history, targets
         choice = BlockChoice(*parts, self.feature_scale, growth, step, batch_size, self.max_blocks, precondition)
         self.updates = BlockUpdates(*parts, choice, regularization, precondition, blocks_per_step)
+        self._usual = UsualStep(self.updates)
         self._average = AveragedSolution(expansion) if average else None
         self._batch = MiniBatch(batch_size, expansion.dtype)
         self.window: Any = None
@@ -172,8 +174,7 @@ class Machine(RecordMachine):
     def _pass_segment(
         self, rows: Rows, targets: Sequence[Any], weights: Array, learned: Array, predict: bool
     ) -> tuple[Encoded, Array] | None:
-        X = self._scaled(rows, learned)
-        scores = self.solution.scores(X, self.inputs.columns.keys, rows.extra_keys) if predict else None
+        X, scores = self._scored(rows, learned, predict)
         encoded = self.targets.admit(targets)
         if learned.any():
             kept = X[learned, : rows.values.shape[1]]
@@ -194,23 +195,44 @@ class Machine(RecordMachine):
             self.window.refit()
         return None if scores is None else (encoded, scores)
 
+    def _scored(self, rows: Rows, learned: Array, predict: bool) -> tuple[Array, Array | None]:
+        """Scaled rows, and their scores if wanted."""
+        solution, keys = self.solution, self.inputs.columns.keys
+        usual = predict and solution.n_blocks and not len(rows.extra_keys)
+        W = self._usual.frequencies(keys) if usual else None
+        if W is None:
+            X = self._scaled(rows, learned)
+            return X, solution.scores(X, keys, rows.extra_keys) if predict else None
+        X = np.empty(rows.values.shape, self.dtype)
+        scaling = self.inputs.scaler.scaling(X.shape[1])
+        return X, self._usual.score(solution, rows.values, learned, scaling, W, X)
+
     def _take_step(self) -> None:
         """One step of the algorithm on a full mini-batch, which is then empty; one that fails changes nothing else."""
         try:
-            with StepUndo(self.expansion, self.history, self.feature_scale, self.targets) as undo:
-                self._learn_batch(undo)
+            W = self._usual.for_step(self.inputs.columns.keys)
+            if W is not None:
+                self._usual.take(self._batch, W, *self._batch_scores())
+            else:
+                with StepUndo(self.expansion, self.history, self.feature_scale, self.targets) as undo:
+                    self._learn_batch(undo)
+            if self._average is not None:
+                self._average.take(self.history.t)
         finally:
             self._batch.clear()
 
     def _learn_batch(self, undo: StepUndo) -> None:
-        batch, expansion = self._batch, self.expansion
-        X, keys = batch.rows(len(self.inputs)), self.inputs.columns.keys
-        if not expansion.n_blocks:
-            begin_expansion(expansion, X, keys)
-        scores = expansion.scores(X, keys, _NO_KEYS) if batch.scores is None else batch.scores
-        self.updates.take_step(batch, X, keys, padded(scores, self.targets.n_outputs), undo)
-        if self._average is not None:
-            self._average.take(self.history.t)
+        if not self.expansion.n_blocks:
+            begin_expansion(self.expansion, self._batch.rows(len(self.inputs)), self.inputs.columns.keys)
+        X, scores = self._batch_scores()
+        self.updates.take_step(self._batch, X, self.inputs.columns.keys, scores, undo)
+
+    def _batch_scores(self) -> tuple[Array, Array]:
+        """The rows of the mini-batch, and their scores, which may be written to."""
+        X, scores = self._batch.rows(len(self.inputs)), self._batch.scores
+        if scores is None:
+            scores = self.expansion.scores(X, self.inputs.columns.keys, _NO_KEYS)
+        return X, padded(scores, self.targets.n_outputs)
 
     def begin_anew(self, more: Array | None = None) -> None:
         window, self.window = self.window, None  # which has these records

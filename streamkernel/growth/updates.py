@@ -73,7 +73,7 @@ class BlockUpdates:
 
     def __post_init__(self) -> None:
         self._bounded = self.expansion.kernel.feature_bound is not None
-        self._has_own_loss = is_own(self.targets.loss)
+        self.has_own_loss = is_own(self.targets.loss)
         self._learning = self.targets if isinstance(self.targets, LearningTargets) else None
 
     def take_step(self, batch: MiniBatch, X: Array, keys: Array, scores: Array, undo: StepUndo) -> None:
@@ -92,7 +92,7 @@ class BlockUpdates:
             self._learning.observe(batch.y, scores, batch.w)
         for number in range(self.blocks_per_step):
             g = self.targets.gradient(batch.y, scores)
-            if self._has_own_loss:
+            if self.has_own_loss:
                 require_finite_gradient(self.targets.loss, g, batch.y, scores)
             weighted = g * batch.w[:, None]
             gbar = column_means(weighted)
@@ -102,7 +102,7 @@ class BlockUpdates:
             # nothing.
             pulls = bool(weighted.any())
             phi = self.expansion.features(update.block, X, keys) if pulls else None
-            shrink = self.shrink(update)
+            shrink = self.shrink(update.decay)
             undo.before_decay(shrink)
             self.expansion.decay(shrink)
             self.history.decay(shrink)
@@ -117,15 +117,15 @@ class BlockUpdates:
                 add_products(phi.astype(np.float64), delta, scores)
         self.history.end_step(len(scores))
 
-    def shrink(self, update: BlockUpdate) -> float:
-        """What an update multiplies all coefficients by."""
+    def shrink(self, decay: float) -> float:
+        """What an update of a decay multiplies all coefficients by."""
         # Beyond -1 coefficients would grow by what is to make them smaller.
-        return max(1 - update.decay * self.regularization, -1.0)
+        return max(1 - decay * self.regularization, -1.0)
 
     def _gradient(self, phi: Array, g: Array, weights: Array) -> Array:
         """The gradient of a block's coefficients, float64 of shape (K, 2 F), or what is in its place."""
         if self.preconditioned:
-            return self._preconditioned(phi, g, weights)
+            return self.preconditioned_gradient(phi, g, weights)
         G = np.empty((g.shape[1], phi.shape[1]))
         mean_outer(phi, g * weights[:, None], G)
         return G
@@ -142,7 +142,11 @@ class BlockUpdates:
         self.history.enter(update.block, is_new, size, gbar, math.nan if self.preconditioned else update.margin)
         return delta
 
-    def _preconditioned(self, phi: Array, g: Array, weights: Array) -> Array:
+    def preconditioned_gradient(self, phi: Array, g: Array, weights: Array) -> Array:
+        """What a preconditioned step has in place of the gradient.
+
+        NotFiniteError: The features are so large that it is not finite.
+        """
         try:
             return preconditioned_gradient(phi, g, weights, curvature(self.targets.loss))
         except NotFiniteError as error:

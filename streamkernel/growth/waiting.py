@@ -69,6 +69,16 @@ class MiniBatch:
         return self._w[: self.n]
 
     @property
+    def size(self) -> int:
+        """Records so far: B of a full one."""
+        return self.n
+
+    @property
+    def largest_weight(self) -> float:
+        """The largest weight so far."""
+        return float(self.w.max())
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the rows."""
         return int(self._X.nbytes)
