@@ -137,7 +137,7 @@ class Walk:
         with StepUndo(*parts) as undo:
             updates.take_step(batch, rows, self._keys, self.f[index, None], undo)
         last = self._growth.last
-        self.f = updates.shrink(last) * self._rest + self._part(last.block)
+        self.f = updates.shrink(last.decay) * self._rest + self._part(last.block)
 
     def _take_out(self, update: BlockUpdate) -> None:
         """f without the block that is about to move."""

@@ -232,7 +232,7 @@ def test_plain_steps_are_those_of_the_size_of_their_batch():
     assert model.gamma_0 == pytest.approx(1 / (largest + 1 / 6 + 1 / model.batch_size), rel=1e-4)
     choice = machine_of(model).updates.choice
     for n in (1, 100, model.batch_size):
-        step = choice._step_size(SimpleNamespace(size=n))
+        step = choice.step_size(SimpleNamespace(size=n))
         assert step == pytest.approx(1 / (largest + 1 / 6 + 1 / n) / (1 + 1 / 200), rel=1e-4)
 
 
