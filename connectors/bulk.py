@@ -58,9 +58,9 @@ class BulkDecoder(ABC):
 
     def records(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> Sequence[Record]:
         """Return a record for each of `raws`, with its start and the start of the next one."""
-        return self._in_columns(raws, starts, ends) or self._each(raws, starts, ends)
-
-    def _each(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> list[Record]:
+        found = self._in_columns(raws, starts, ends) if len(raws) >= FEWEST else None
+        if found is not None:
+            return found
         records = self._decoded(raws, starts, ends)
         return records if self.passing is None else [self.with_passed(record, self.passing) for record in records]
 
@@ -68,7 +68,7 @@ class BulkDecoder(ABC):
         self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]
     ) -> RecordColumns | None:
         """Return the records in columns; None where they do not fit into any."""
-        if self.passing is not None or self.several is not None or len(raws) < FEWEST or self.scanner is None:
+        if self.passing is not None or self.several is not None or self.scanner is None:
             return None
         lengths = np.fromiter(map(len, raws), np.int64, len(raws))
         stops = np.cumsum(lengths + 1) - 1
@@ -83,7 +83,7 @@ class BulkDecoder(ABC):
             odd = dict(zip(places, records, strict=True))
             for place, record in odd.items():
                 targets[place] = record.y
-        return RecordColumns(raws, starts, ends, found.names, found.numbers, found.texts, targets, odd, self._each)
+        return RecordColumns(raws, starts, ends, found.names, found.numbers, found.texts, targets, odd, self._decoded)
 
     def with_passed(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +39,7 @@ def to_json(value: Any) -> bytes:
         return text.encode("utf-8", "backslashreplace")
 
 
+@dataclass(eq=False)
 class LineColumns(Sequence[Mapping[str, Any]]):
     """Lines that are kept in columns: each is a dict only when it is asked for.
 
@@ -59,12 +61,11 @@ class LineColumns(Sequence[Mapping[str, Any]]):
 
     """
 
-    def __init__(self, n: int, columns: dict[str, Any]) -> None:
-        self.columns = columns
-        self._n = n
+    n: int
+    columns: dict[str, Any]
 
     def __len__(self) -> int:
-        return self._n
+        return self.n
 
     def __getitem__(self, place: Any) -> Any:
         return self._lines[place]
@@ -74,7 +75,7 @@ class LineColumns(Sequence[Mapping[str, Any]]):
 
     @cached_property
     def _lines(self) -> list[Any]:
-        return _values(self.columns, self._n)
+        return _values(self.columns, self.n)
 
 
 def _values(column: Any, n: int) -> list[Any]:
@@ -103,35 +104,30 @@ def _texts(column: Any, n: int) -> Iterator[bytes | list[bytes]]:
         yield orjson.dumps(column, _encode_rest, _OPTIONS)
 
 
-def _in_columns(lines: LineColumns) -> bytearray:
-    """Encode lines column by column."""
-    n, same = len(lines), b""
-    pieces: list[list[bytes]] = []
-    for text in _texts(lines.columns, n):
-        if isinstance(text, bytes):
-            same += text
-        else:
-            pieces += [[same] * n, text]
-            same = b""
-    pieces.append([same + b"\n"] * n)
-    together = [b""] * (n * len(pieces))
-    for place, piece in enumerate(pieces):
-        together[place :: len(pieces)] = piece
-    return bytearray().join(together)
-
-
 def to_json_lines(values: Sequence[Any]) -> bytearray:
     """Encode each value as `to_json` does, on a line of its own."""
     lines = bytearray()
     try:
-        if isinstance(values, LineColumns):
-            return _in_columns(values)
-        # Each is freed before the next is made: hundreds of them at once grow and trim the heap, at twice the cost.
-        for value in values:
-            lines += orjson.dumps(value, _encode_rest, _LINE_OPTIONS)
+        if not isinstance(values, LineColumns):
+            # Each is freed before the next is made: hundreds at once grow and trim the heap, at twice the cost.
+            for value in values:
+                lines += orjson.dumps(value, _encode_rest, _LINE_OPTIONS)
+            return lines
+        pieces: list[list[bytes]] = []
+        same = b""
+        for text in _texts(values.columns, values.n):
+            if isinstance(text, bytes):
+                same += text
+            else:
+                pieces += [[same] * values.n, text]
+                same = b""
+        pieces.append([same + b"\n"] * values.n)
+        together = [b""] * (values.n * len(pieces))
+        for place, piece in enumerate(pieces):
+            together[place :: len(pieces)] = piece
+        return lines.join(together)
     except TypeError:
-        lines = bytearray().join([to_json(value) + b"\n" for value in values])
-    return lines
+        return bytearray().join([to_json(value) + b"\n" for value in values])
 
 
 def _encode_rest(value: Any) -> Any:

@@ -21,6 +21,8 @@ from streamkernel.connectors.ports import Offsets, Position, SourceError
 REACH = 2**23
 # With long records, the few hundred that the daemon asks for would fill the memory.
 MOST_BYTES = 2**24
+# So many positions are made at once.
+_FEW = 8
 # A byte order mark and a carriage return do not count: their bytes over the limit leave it undecided.
 _UNDECIDED = len(BOM_UTF8) + 1
 
@@ -196,7 +198,7 @@ class Lines:
         offsets[-1] -= unended
         self._start = int(offsets[-1])
         name = self._stream.name_at(int(offsets[0]))
-        if not unended and self._stream.name_at(self._start) == name:
+        if len(sizes) > _FEW and not unended and self._stream.name_at(self._start) == name:
             return Offsets(name, self._partition, offsets)
         positions = [Position(self._stream.name_at(offset), self._partition, offset) for offset in offsets.tolist()]
         if unended:

@@ -191,8 +191,9 @@ class FileList:
 
     def handed_out(self, end: Position) -> None:
         """Note that records up to `end` were handed out: the first of new files tells where these begin."""
-        self.note_start(end.partition)
-        self._chosen = False
+        if self._chosen:
+            self.note_start(end.partition)
+            self._chosen = False
 
     def finish(self, stream: ByteStream | None) -> None:
         """Leave the file that was read to its end."""

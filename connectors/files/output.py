@@ -94,8 +94,8 @@ class LineSink(Sink):
 
     def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:  # noqa: ARG002
         """Take lines; see `Sink.write`. Standard output and pipes are given them at once."""
-        data = self._encode(lines)
-        self._n_unpublished = self.unpublished + len(lines)
+        data, n = self._encode(lines), len(lines)
+        self._n_unpublished = self.unpublished + n
         self._take(data)
 
     @abstractmethod

@@ -30,8 +30,6 @@ from streamkernel.connectors.ports import (
     Source,
     SourceError,
     at_offset,
-    ends_of,
-    starts_of,
 )
 from streamkernel.connectors.target_columns import Target
 
@@ -123,7 +121,8 @@ class LineSource(Source):
                 return []
             wait = time.sleep if self._stream is None else self._stream.wait
             wait(min(self.files.pause, left))
-        self._end = ends_of(records)[-1]
+        self._end = records[-1].next
+        self.files.handed_out(self._end)
         return records
 
     def _next_records(self, max_records: int) -> Sequence[Record]:
@@ -141,7 +140,6 @@ class LineSource(Source):
                     raise
                 return [self._unreadable(fault)]
             if records:
-                self.files.handed_out(ends_of(records)[-1])
                 return records
             if not self._lines.done:
                 break
@@ -162,7 +160,7 @@ class LineSource(Source):
                 return more
             if not more:
                 break
-            size += ends_of(more)[-1].offset - starts_of(more)[0].offset
+            size += more[-1].next.offset - more[0].position.offset
             records += more
         return records
 

@@ -4,11 +4,7 @@ from streamkernel.connectors.ports.columns import (
     CodedColumn,
     Offsets,
     RecordColumns,
-    ends_of,
-    raws_of,
     records_at,
-    starts_of,
-    targets_of,
     unusable_places,
 )
 from streamkernel.connectors.ports.connector import (
@@ -43,10 +39,6 @@ __all__ = [
     "Source",
     "SourceError",
     "at_offset",
-    "ends_of",
-    "raws_of",
     "records_at",
-    "starts_of",
-    "targets_of",
     "unusable_places",
 ]

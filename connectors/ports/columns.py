@@ -14,17 +14,14 @@ __all__ = [
     "CodedColumn",
     "Offsets",
     "RecordColumns",
-    "ends_of",
-    "raws_of",
     "records_at",
-    "starts_of",
-    "targets_of",
     "unusable_places",
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@dataclass(frozen=True, eq=False)
 class Offsets(Sequence[Position]):
     """Positions of one partition that differ in their offsets only; each is made where somebody asks for it.
 
@@ -43,10 +40,9 @@ class Offsets(Sequence[Position]):
 
     """
 
-    def __init__(self, stream: str, partition: int, offsets: Array) -> None:
-        self.stream = stream
-        self.partition = partition
-        self.offsets = offsets
+    stream: str
+    partition: int
+    offsets: Array
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -175,21 +171,6 @@ def _at(positions: Sequence[Position], rows: Array) -> Sequence[Position]:
     return [positions[place] for place in rows.tolist()]
 
 
-def starts_of(records: Sequence[Record]) -> Sequence[Position]:
-    """Return the position of each record."""
-    return records.starts if isinstance(records, RecordColumns) else [record.position for record in records]
-
-
-def ends_of(records: Sequence[Record]) -> Sequence[Position]:
-    """Return the position after each record."""
-    return records.ends if isinstance(records, RecordColumns) else [record.next for record in records]
-
-
-def targets_of(records: Sequence[Record]) -> list[Any]:
-    """Return the target of each record."""
-    return records.targets if isinstance(records, RecordColumns) else [record.y for record in records]
-
-
 def unusable_places(records: Sequence[Record]) -> list[int]:
     """Return the indices of the records that have a fault or are blank, ascending."""
     if isinstance(records, RecordColumns):
@@ -200,8 +181,3 @@ def unusable_places(records: Sequence[Record]) -> list[int]:
 def records_at(records: Sequence[Record], places: Array) -> Sequence[Record]:
     """Return the records at some indices, int64 of shape (m,), ascending."""
     return records.chosen(places) if isinstance(records, RecordColumns) else [records[place] for place in places]
-
-
-def raws_of(records: Sequence[Record]) -> Sequence[bytes]:
-    """Return the bytes of each record."""
-    return records.raws if isinstance(records, RecordColumns) else [record.raw for record in records]

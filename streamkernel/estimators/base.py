@@ -12,9 +12,8 @@ from streamkernel.arguments import keep_arguments, lines
 from streamkernel.estimators.arguments import check_arguments
 from streamkernel.estimators.thread_lock import ThreadLock
 from streamkernel.fields import check_version, state_mismatch
-from streamkernel.records.distributions import LabelDistributions
 from streamkernel.records.frames import Frame, target_list
-from streamkernel.records.results import BatchResult
+from streamkernel.records.results import BatchResult, LabelDistributions
 from streamkernel.state import Array, State, arguments, digest, excerpt, rebuild
 
 #: The version of the states that are written and read.

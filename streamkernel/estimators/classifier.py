@@ -17,8 +17,7 @@ from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.batches import Records
 from streamkernel.records.classes import Classes, TwoSides
-from streamkernel.records.distributions import LabelDistributions
-from streamkernel.records.results import BatchResult
+from streamkernel.records.results import BatchResult, LabelDistributions
 from streamkernel.state import Array
 
 

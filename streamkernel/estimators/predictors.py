@@ -11,9 +11,8 @@ from streamkernel.estimators.explanation import LabelExplainer, NumberExplainer
 from streamkernel.finite import loss_of_number
 from streamkernel.records.batches import Records
 from streamkernel.records.classes import Classes, TwoSides
-from streamkernel.records.distributions import LabelDistributions
 from streamkernel.records.frames import Frame
-from streamkernel.records.results import BatchResult
+from streamkernel.records.results import BatchResult, LabelDistributions
 from streamkernel.records.targets import Numbers, plain_number
 from streamkernel.state import Array
 
@@ -121,7 +120,7 @@ class LabelPredictor(StreamEstimator, LabelExplainer):
 
     def _advanced_probabilities(self, batch: BatchResult) -> LabelDistributions | list[dict[Any, float]]:
         """The probability of each label that was known before a record, for all records of a batch."""
-        return LabelDistributions(self._targets.labels, batch.predictions, batch.targets.n_classes, batch.targets.y)
+        return LabelDistributions(self._targets.labels, batch.predictions, batch.targets.n_classes)
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
         return AdvanceResult(None, self._advanced_probabilities(batch), batch.losses)

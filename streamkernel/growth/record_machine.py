@@ -97,8 +97,12 @@ class RecordMachine(abc.ABC):
             parts += self._pass(rows, targets, weights, predict=True)
             self.n_records += sum(y is not None for y in targets)
         K = self.targets.n_outputs
-        encoded = joined_targets([part for part, _ in parts])
-        scores = np.concatenate([np.zeros((0, K)), *(padded(scores, K) for _, scores in parts)])
+        if len(parts) == 1:
+            encoded, scores = parts[0][0], parts[0][1].copy()
+            scores = scores if scores.shape[1] == K else padded(scores, K)
+        else:
+            encoded = joined_targets([part for part, _ in parts])
+            scores = np.concatenate([np.zeros((0, K)), *(padded(scores, K) for _, scores in parts)])
         losses = self.targets.losses(encoded, scores)
         if self._has_own_loss:
             warn_of_losses(self.targets.loss, losses[encoded.labeled])
@@ -231,7 +235,8 @@ class RecordMachine(abc.ABC):
             room = min((part.room for part in self._waiting()), default=len(targets))
             stop = int(so_far.searchsorted(done + room)) + 1
             segment = slice(start, min(stop, len(targets)))
-            part = self._pass_segment(rows.part(segment), targets[segment], weights[segment], learned[segment], predict)
+            own = rows if segment.stop - start == len(targets) else rows.part(segment)
+            part = self._pass_segment(own, targets[segment], weights[segment], learned[segment], predict)
             if part:
                 parts.append(part)
             start = segment.stop

@@ -151,14 +151,15 @@ class BatchEncoder:
         if len(ys) != len(xs):
             raise ValueError(f"got {len(ys)} targets for {len(xs)} records: pass one per record")
         targets, n_limited = self.targets.prepare(ys)
-        weights = weights_of(ws, len(targets))
+        weights = np.ones(len(targets)) if ws is None else weights_of(ws, len(targets))
         n_ignored_inputs = self.inputs.n_ignored
         for part, rows in self.encoded(xs, targets):
             yield rows, targets[part], weights[part]
         self.targets.n_limited += n_limited
         # Last, so that a user who makes warnings errors is not left with half a call; past machine and estimator, of
         # the line that learns.
-        self.warn_of_ignored(n_ignored_inputs, self.targets.n_limited - n_limited, stacklevel=5)
+        if n_limited or self.inputs.n_ignored > n_ignored_inputs:
+            self.warn_of_ignored(n_ignored_inputs, self.targets.n_limited - n_limited, stacklevel=5)
 
     def warn_of_ignored(self, n_inputs_before: int, n_targets_before: int, stacklevel: int) -> None:
         """Warn, once each, where more inputs or targets were ignored than there had been before."""

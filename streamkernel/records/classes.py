@@ -10,7 +10,7 @@ from scipy import special
 
 from streamkernel.fields import state_mismatch, untagged, whole
 from streamkernel.losses import softmax
-from streamkernel.records.distributions import LabelDistributions
+from streamkernel.records.results import LabelDistributions
 from streamkernel.records.targets import PLAIN_LABELS, Encoded, Targets, plain_label
 from streamkernel.state import Array, State, excerpt, tag
 
@@ -95,12 +95,12 @@ class Classes(Targets):
         """The probabilities of each record, of the labels that were known before it."""
         known = encoded.n_classes
         if len(known) and known[0] == known[-1]:  # the most frequent case
-            return LabelDistributions(self.labels, softmax(scores[:, : known[0]]), known, encoded.y)
+            return LabelDistributions(self.labels, softmax(scores[:, : known[0]]), known)
         table = np.zeros((len(known), int(known.max(initial=0))))
         for n_classes in set(known[known > 0].tolist()):
             rows = known == n_classes
             table[rows, :n_classes] = softmax(scores[rows, :n_classes])
-        return LabelDistributions(self.labels, table, known, encoded.y)
+        return LabelDistributions(self.labels, table, known)
 
     def distribution(self, scores: Array) -> tuple[list[Any], Array]:
         """The labels known by now, and their probabilities for each row of scores, shape (n, K)."""
@@ -164,9 +164,8 @@ class TwoSides(Targets):
         """The sigmoid of each score as probabilities of both labels; only one, if seen alone and no boolean, has 1."""
         # What stands for a label not seen yet has no column of its own: each label that arrives begins another table.
         cuts = np.flatnonzero((encoded.before[1:] != encoded.before[:-1]).any(axis=1)) + 1
-        settled = encoded.before.all()
         parts = [
-            LabelDistributions(labels, table, np.full(len(table), len(labels)), encoded.y if settled else None)
+            LabelDistributions(labels, table, np.full(len(table), len(labels)))
             for seen, part in zip(encoded.before[[0, *cuts][: len(scores)]], np.split(scores, cuts), strict=False)
             for labels, table in [self._distribution(seen.astype(bool).tolist(), part)]
         ]

@@ -17,11 +17,7 @@ from streamkernel.connectors.ports import (
     Position,
     Record,
     RecordColumns,
-    ends_of,
-    raws_of,
     records_at,
-    starts_of,
-    targets_of,
     unusable_places,
 )
 from streamkernel.daemon.stream.column_inputs import ColumnInputs
@@ -66,10 +62,10 @@ def test_records_in_columns_are_the_records_made_one_by_one(some: list[bytes]) -
     assert [columns[place] for place in range(len(columns))] == expected
     assert columns[-1] == expected[-1]
     assert list(columns[3:-2]) == expected[3:-2]
-    assert list(starts_of(columns)) == starts_of(expected)
-    assert list(ends_of(columns)) == ends_of(expected)
-    assert targets_of(columns) == targets_of(expected)
-    assert raws_of(columns) == raws_of(expected)
+    assert list(columns.starts) == [one.position for one in expected]
+    assert list(columns.ends) == [one.next for one in expected]
+    assert columns.targets == [one.y for one in expected]
+    assert columns.raws == [one.raw for one in expected]
     assert unusable_places(columns) == unusable_places(expected)
     chosen = np.arange(1, len(expected), 3)
     assert list(records_at(columns, chosen)) == records_at(expected, chosen)

@@ -8,14 +8,15 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import compress
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from river import stats
 
-from streamkernel.daemon.stream.classes import OTHER, count, macro_f1
-from streamkernel.daemon.stream.means import Mean, clipped
+from streamkernel.daemon.stream.classes import OTHER, macro_f1
+from streamkernel.finite import LARGEST
 
 __all__ = ["Baseline", "MajorityClass", "MeanSoFar"]
 
@@ -25,7 +26,7 @@ _LOSS_OF_A_NEW_CLASS = -math.log(1e-15)  # as where a model gives a class no pro
 class Baseline(Protocol):
     """Predicts each target but the first from the ones before it, then learns it, however they are cut into chunks."""
 
-    def add(self, targets: np.ndarray) -> None:
+    def add(self, targets: Sequence[Any]) -> None:
         """Take in the targets of a chunk."""
 
     def get(self, name: str) -> float:
@@ -35,12 +36,12 @@ class Baseline(Protocol):
 class MajorityClass:
     """Predicts the most frequent class so far, with the shares of all as probabilities: River's `PriorClassifier`.
 
-    It takes the numbers of classes, at least one.
+    It takes the numbers of classes.
 
     Examples
     --------
     >>> baseline = MajorityClass()
-    >>> baseline.add(np.array([1, 2, 1, 1]))
+    >>> baseline.add([1, 2, 1, 1])
     >>> round(baseline.get("accuracy"), 2), round(baseline.get("log_loss"), 2)
     (0.67, 11.88)
 
@@ -55,22 +56,23 @@ class MajorityClass:
         self._n = 0
         self._log_loss = 0.0
 
-    def add(self, targets: np.ndarray) -> None:
+    def add(self, targets: Sequence[int]) -> None:
         """Predict each class, then count it."""
-        if not self._n:
-            self._first = self._best = int(targets[0])
-            self._targets[self._first] = self._n = 1
+        if not self._n and targets:
+            self._first, self._n = targets[0], 1
+            self._targets[targets[0]] = 1
+            self._best = targets[0]
             targets = targets[1:]
-        here = count(targets)
+        here = Counter(targets)
         self._add_losses(targets, here)
         best, counts = self._best, self._targets
         rivals = (counts[one] + n for one, n in here.items() if one not in (best, OTHER))
         if best != OTHER and max(rivals, default=0) < counts[best]:  # it stays the most frequent one
             self._predictions[best] += len(targets)
-            self._correct[best] += here.get(best, 0)
+            self._correct[best] += here[best]
             counts.update(here)
         else:
-            self._count_each(targets.tolist())
+            self._count_each(targets)
         self._n += len(targets)
 
     def get(self, name: str) -> float:
@@ -84,14 +86,14 @@ class MajorityClass:
             return self._correct.total() / n_scored
         return macro_f1(self._correct, self._targets - Counter([self._first]), self._predictions)
 
-    def _add_losses(self, targets: np.ndarray, here: Mapping[int, int]) -> None:
+    def _add_losses(self, targets: Sequence[int], here: Counter[int]) -> None:
         """Add the logarithms of all shares before each record, of which the gamma function has the sums."""
-        self._log_loss += math.lgamma(self._n + len(targets)) - math.lgamma(self._n) if here else 0.0
+        self._log_loss += math.lgamma(self._n + len(targets)) - math.lgamma(self._n) if targets else 0.0
         for one, n in here.items():
             before = self._targets[one]
             self._log_loss -= math.lgamma(before + n) - math.lgamma(before or 1)
             if not before:
-                self._log_loss += _LOSS_OF_A_NEW_CLASS - math.log(self._n + int((targets == one).argmax()))
+                self._log_loss += _LOSS_OF_A_NEW_CLASS - math.log(self._n + targets.index(one))
 
     def _count_each(self, targets: Sequence[int]) -> None:
         counts, best, most = self._targets, self._best, self._targets[self._best] if self._best else 0
@@ -114,7 +116,7 @@ class MeanSoFar:
     Examples
     --------
     >>> baseline = MeanSoFar()
-    >>> baseline.add(np.array([1.0, 3.0, 5.0]))
+    >>> baseline.add([1.0, 3.0, 5.0])
     >>> baseline.get("mae")
     2.5
 
@@ -123,22 +125,22 @@ class MeanSoFar:
     def __init__(self) -> None:
         self._n = 0
         self._sum = 0.0
-        self._absolute = Mean()
-        self._squared = Mean()
+        self._absolute = stats.Mean()
+        self._squared = stats.Mean()
 
-    def add(self, targets: np.ndarray) -> None:
+    def add(self, targets: Sequence[float]) -> None:
         """Predict each target, then add it."""
-        values = np.empty(len(targets) + 1)
-        values[0], values[1:] = self._sum, clipped(targets)
-        sums = np.cumsum(values)  # one by one, however they are cut
+        values = np.clip(np.array(targets, float), -LARGEST, LARGEST)
+        sums = np.cumsum(np.append(self._sum, values))  # one by one, however they are cut
         first = 0 if self._n else 1
-        errors = values[first + 1 :] - sums[first:-1] / np.arange(self._n + first, self._n + len(targets))
-        self._n, self._sum = self._n + len(targets), float(sums[-1])
-        self._absolute.add(np.abs(errors))
-        self._squared.add(errors * errors)
+        errors = values[first:] - sums[first:-1] / np.arange(self._n + first, self._n + len(values))
+        self._n, self._sum = self._n + len(values), float(sums[-1])
+        if len(errors):
+            self._absolute.update_many(np.abs(errors))
+            self._squared.update_many(errors * errors)
 
     def get(self, name: str) -> float:
         """Return a metric by its name in the configuration; NaN before the second record, and for R2."""
         if not self._absolute.n or name == "r2":  # R2 compares with a mean by itself
             return math.nan
-        return self._absolute.value if name == "mae" else math.sqrt(self._squared.value)
+        return float(self._absolute.get()) if name == "mae" else math.sqrt(float(self._squared.get()))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.daemon.stream.record_batch import Labeled
-from streamkernel.records.distributions import LabelDistributions
+from streamkernel.records.results import LabelDistributions
 
 __all__ = ["LEVEL", "SAMPLED", "Calibration", "CalibrationError", "IntervalCoverage", "make_calibration"]
 
@@ -80,21 +80,15 @@ class CalibrationError(Calibration):
         return float(np.abs(distances).sum()) / len(given)
 
     def _kept(self, labeled: Labeled, places: slice) -> Iterator[tuple[float, bool]]:
-        for label, probability, target in zip(*_largest(labeled, places), labeled.targets[places], strict=True):
+        labels, given = labeled.predictions[places], labeled.probabilities
+        if isinstance(given, LabelDistributions):
+            probabilities = given.given(labeled.predictions)[places].tolist()
+        else:
+            said = zip(labels, (given or ())[places], strict=False)
+            probabilities = [float(one.get(label, 0.0)) if one else math.nan for label, one in said]
+        for label, probability, target in zip(labels, probabilities, labeled.targets[places], strict=False):
             if label is not None and 0.0 <= probability <= math.inf:  # NaN is none
                 yield min(probability, 1.0), bool(label == target)
-
-
-def _largest(labeled: Labeled, places: slice) -> tuple[list[Any], list[float]]:
-    """Return the predicted labels of some records and their probabilities, NaN where there are none."""
-    given = labeled.probabilities
-    if isinstance(given, LabelDistributions):
-        rows = zip(*(part[places].tolist() for part in (given.columns, given.known, given.table)), strict=True)
-        found = [(given.labels[column], row[column]) if n else (None, math.nan) for column, n, row in rows]
-        return [label for label, _ in found], [probability for _, probability in found]
-    labels = labeled.predictions[places]
-    said = given[places] if given else [None] * len(labels)
-    return labels, [float(one.get(label, 0.0)) if one else math.nan for label, one in zip(labels, said, strict=True)]
 
 
 class IntervalCoverage(Calibration):

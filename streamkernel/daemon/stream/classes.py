@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["NONE", "OTHER", "ClassNumbers", "count", "macro_f1"]
+__all__ = ["NONE", "OTHER", "ClassNumbers", "macro_f1"]
 
 #: All classes past the limit.
 OTHER = 0
@@ -50,12 +50,6 @@ class ClassNumbers:
         except (KeyError, TypeError):  # a new one, or one without a hash
             return np.array([self._number(label) for label in labels], np.int64)
 
-    def settled(self, labels: Sequence[Any]) -> np.ndarray | None:
-        """Return what `of` would, though no label gets a number; None where one still could."""
-        rest = OTHER if len(self._numbers) > self.limit else None
-        numbers = [self._numbers.get(_key(label), rest) for label in labels]
-        return None if None in numbers else np.array(numbers, np.int64)
-
     def _number(self, label: Any) -> int:
         key = _key(label)
         number = self._numbers.get(key, OTHER)
@@ -73,20 +67,6 @@ def _key(label: Any) -> Hashable:
     if isinstance(label, int) and abs(label) >= _HASHED_AS_THEMSELVES:
         return label.to_bytes(label.bit_length() // 8 + 1, "little", signed=True)  # bytes have a hash with a seed
     return label if isinstance(label, Hashable) else repr(label)
-
-
-def count(classes: Any) -> dict[Any, int]:
-    """Count classes: their numbers in an array, or labels in a list.
-
-    Examples
-    --------
-    >>> count(np.array([1, 3, 3])), count(["a", "a"])
-    ({1: 1, 3: 2}, Counter({'a': 2}))
-
-    """
-    if not isinstance(classes, np.ndarray):
-        return Counter(classes)
-    return {number: n for number, n in enumerate(np.bincount(classes).tolist()) if n}
 
 
 def macro_f1(correct: Counter[Any], targets: Counter[Any], predictions: Counter[Any]) -> float:

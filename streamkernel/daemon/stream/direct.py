@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,13 @@ from streamkernel.connectors.ports import (
     Label,
     Record,
     RecordColumns,
-    ends_of,
     records_at,
-    targets_of,
     unusable_places,
 )
 from streamkernel.daemon.stream.column_inputs import ColumnInputs
 from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.record_batch import Labeled, RecordBatch
 from streamkernel.daemon.stream.results import part_of
-from streamkernel.estimators.base import AdvanceResult
 
 __all__ = ["DirectStage", "KeylessStage", "UnlabeledStage"]
 
@@ -40,11 +36,11 @@ class DirectStage:
         batch.records = items
         if isinstance(items, RecordColumns):
             usable = items.usable
-            batch.predicted, batch.inputs = usable, ColumnInputs(usable)
+            batch.predicted, batch.inputs, batch.targets = usable, ColumnInputs(usable), usable.targets
         else:
             batch.predicted = [record for record in items if record.fault is None and not record.blank]
             batch.inputs = [record.x for record in batch.predicted]
-        batch.targets = targets_of(batch.predicted)
+            batch.targets = [record.y for record in batch.predicted]
 
     def settle(self, batch: RecordBatch) -> None:
         batch.n_taken = len(batch.records)
@@ -55,12 +51,13 @@ class DirectStage:
                 result = part_of(result, chosen)
                 others = {name: part_of(one, chosen) for name, one in others.items()}
         batch.counts.predicted = len(batch.predicted)
-        batch.labeled = {name: self._labeled(batch.predicted, one) for name, one in {"": result, **others}.items()}
+        targets = list(batch.targets) if batch.rows is None else [batch.targets[row] for row in batch.rows]
+        batch.labeled = {name: Labeled.of(targets, one) for name, one in {"": result, **others}.items()}
         batch.counts.learned = len(batch.labeled[""].targets)
         batch.counts.unlabeled = batch.counts.predicted - batch.counts.learned
         batch.counts.consumed = batch.n_taken
         if batch.n_taken:
-            batch.next = ends_of(batch.records)[batch.n_taken - 1]
+            batch.next = batch.records[batch.n_taken - 1].next
 
     def quarantine(self, batch: RecordBatch, record: Record, fault: Fault) -> None:
         batch.n_taken = batch.counts.consumed = 1
@@ -94,14 +91,6 @@ class DirectStage:
         batch.rows = np.flatnonzero(chosen).tolist()
         return chosen
 
-    def _labeled(self, records: Sequence[Record], result: AdvanceResult) -> Labeled:
-        """Return the predictions of records with a target, which the report metrics compare."""
-        targets = targets_of(records)
-        if None in targets:
-            has_target = [target is not None for target in targets]
-            targets, result = list(compress(targets, has_target)), part_of(result, has_target)
-        return Labeled.of(targets, result)
-
 
 class KeylessStage(DirectStage):
     """A direct stage for a model that learned from late labels: the field that joined them is not an input."""
@@ -128,6 +117,3 @@ class UnlabeledStage(DirectStage):
 
     def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
         return [(record.x, True)]
-
-    def _labeled(self, records: Sequence[Record], result: AdvanceResult) -> Labeled:
-        return Labeled.of([True] * len(records), result)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from streamkernel.connectors.file_system import open_regular
-from streamkernel.connectors.ports import Position, Record, RecordColumns, ends_of, starts_of
+from streamkernel.connectors.ports import Position, Record, RecordColumns
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.checkpoints.directory import StateDirectory
 
@@ -184,7 +184,7 @@ class InFlightMarkers:
             else:
                 alike = [record for record in records if type(record) is kind]
             if alike:
-                marker.set(starts_of(alike)[0], ends_of(alike)[-1], len(alike))
+                marker.set(alike[0].position, alike[-1].next, len(alike))
 
     def clear(self) -> None:
         """Mark no records: they are learned."""

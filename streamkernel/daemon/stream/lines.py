@@ -12,11 +12,11 @@ import numpy as np
 
 from streamkernel.connectors.encode import LineColumns, to_json
 from streamkernel.connectors.pass_through import MessageLine
-from streamkernel.connectors.ports import Offsets, Position, Record, RecordColumns, starts_of, targets_of
+from streamkernel.connectors.ports import Offsets, Position, Record, RecordColumns
 from streamkernel.daemon.stream.results import taken
 from streamkernel.estimators.base import AdvanceResult
 
-__all__ = ["LongColumns", "dead_letter", "places_of", "predictions", "shortened"]
+__all__ = ["LongColumns", "dead_letter", "predictions", "shortened"]
 
 _log = logging.getLogger(__name__)
 
@@ -63,13 +63,19 @@ def predictions(
 
     """
     own = result if rows is None else taken(result, rows)
-    partitions, offsets = places_of(records)
-    one_partition = len(partitions) and (partitions == partitions[0]).all()
+    if isinstance(records, RecordColumns):
+        starts, targets = records.starts, records.targets
+    else:
+        starts, targets = [record.position for record in records], [record.y for record in records]
+    if isinstance(starts, Offsets):
+        position: dict[str, Any] = {"partition": starts.partition, "offset": starts.offsets}
+    else:
+        position = {"partition": [place.partition for place in starts], "offset": [place.offset for place in starts]}
     columns: dict[str, Any] = {
-        "position": {"partition": int(partitions[0]) if one_partition else partitions, "offset": offsets},
+        "position": position,
         "prediction": own.predictions if own.numbers is None else own.numbers,
         # The target also if it is None: a CSV file has the columns of its first line.
-        "target": targets_of(records),
+        "target": targets,
     }
     if (given := own.distributions) is not None and given.complete:
         columns["probabilities"] = dict(zip(given.labels, given.table.T.copy(), strict=True))
@@ -94,15 +100,6 @@ def predictions(
     if checkpoint is not None:
         columns["checkpoint"] = checkpoint
     return LineColumns(len(records), columns)
-
-
-def places_of(records: Sequence[Record]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the partition and the offset of each record."""
-    starts, n = starts_of(records), len(records)
-    if isinstance(starts, Offsets):
-        return np.full(n, starts.partition), starts.offsets
-    partitions = np.fromiter([place.partition for place in starts], np.int64, n)
-    return partitions, np.fromiter([place.offset for place in starts], np.int64, n)
 
 
 def _entries(result: AdvanceResult | None, places: Sequence[int]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from streamkernel.connectors.ports import Position, Record, raws_of, starts_of
+from streamkernel.connectors.ports import Position, Record, RecordColumns
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.stream import isolation
@@ -274,10 +274,11 @@ class Loop:
                 self.markers.passed(LabelRecord, None if batch.late is None else batch.late.next)
             self.observer.chunk(batch)
             self.times.begin()
-            lines = self.processor.lines(batch)
+            lines, records = self.processor.lines(batch), batch.predicted
+            starts = records.starts if isinstance(records, RecordColumns) else [record.position for record in records]
             self.sinks.write(
                 {"predictions": lines, "dead_letters": batch.letters},
-                {"predictions": starts_of(batch.predicted), "dead_letters": batch.letter_origins},
+                {"predictions": starts, "dead_letters": batch.letter_origins},
                 self._read_at,
             )
             self.times.end("sinks")
@@ -306,7 +307,8 @@ class Loop:
 
 def _in_parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
     """Cut a chunk so that no part has more bytes than allowed, or more than one record."""
-    sizes = list(map(len, raws_of(records)))
+    raws = records.raws if isinstance(records, RecordColumns) else [record.raw for record in records]
+    sizes = list(map(len, raws))
     if sum(sizes) <= MOST_BYTES:
         yield records
         return

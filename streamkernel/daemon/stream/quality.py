@@ -8,18 +8,17 @@ classes, which are limited.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+from river import stats
 
 from streamkernel.daemon.stream.baseline import Baseline, MajorityClass, MeanSoFar
-from streamkernel.daemon.stream.classes import NONE, OTHER, ClassNumbers, count, macro_f1
-from streamkernel.daemon.stream.last_values import LastValues
-from streamkernel.daemon.stream.means import Mean, clipped, mean_of
-from streamkernel.finite import clamped, finite_mean, finite_sum
-from streamkernel.records.distributions import LabelDistributions
+from streamkernel.daemon.stream.classes import NONE, OTHER, ClassNumbers, macro_f1
+from streamkernel.finite import LARGEST, clamped, finite_mean, finite_sum
+from streamkernel.records.results import LabelDistributions
 
 __all__ = ["REPORTS", "TALLIES", "ProgressiveLoss", "Quality", "SeveralQuality", "log_losses"]
 
@@ -55,46 +54,46 @@ def log_losses(targets: Sequence[Any], probabilities: Sequence[Mapping[Any, floa
     [0.693, 34.539]
 
     """
-    return _log_losses(np.array([p.get(y, 0.0) for y, p in zip(targets, probabilities, strict=True)], float))
-
-
-def _log_losses(given: np.ndarray) -> np.ndarray:
-    losses: np.ndarray = -np.log(np.minimum(np.maximum(given, _SMALLEST_PROBABILITY), 1.0))
+    if isinstance(probabilities, LabelDistributions):
+        given = probabilities.given(targets)
+    else:
+        given = np.array([p.get(y, 0.0) for y, p in zip(targets, probabilities, strict=True)], float)
+    losses: np.ndarray = -np.log(np.clip(given, _SMALLEST_PROBABILITY, 1.0))
     return losses
 
 
 class _Classification:
-    """Counts by class: its number in arrays, or a label; `NONE` is a prediction past the limit that is wrong."""
+    """Counts by class: its number or its label; `NONE` is a prediction past the limit that is wrong."""
 
     def __init__(self) -> None:
         self._correct: Counter[int] = Counter()
         self._targets: Counter[int] = Counter()
         self._predictions: Counter[int] = Counter()
-        self._log_loss = Mean()
+        self._log_loss = stats.Mean()
 
     def add(self, targets: Any, predictions: Any, losses: np.ndarray) -> None:
         """Add targets, predictions, and the log-loss or NaN of each."""
-        if isinstance(targets, np.ndarray):
-            correct, predictions = targets[targets == predictions], np.maximum(predictions, OTHER)
-        else:
-            correct = [target for target, prediction in zip(targets, predictions, strict=True) if target == prediction]
-        of_each = (self._targets, targets), (self._predictions, predictions), (self._correct, correct)
-        for counts, classes in of_each:
-            for one, n in count(classes).items():
-                counts[one] += n
-        self._log_loss.add(losses[~np.isnan(losses)])
+        for (target, prediction), count in Counter(zip(targets, predictions, strict=True)).items():
+            self._targets[target] += count
+            self._predictions[OTHER if prediction == NONE else prediction] += count
+            if target == prediction:
+                self._correct[target] += count
+        losses = losses[~np.isnan(losses)]
+        if len(losses):
+            self._log_loss.update_many(losses)
 
     def merge(self, other: _Classification) -> None:
         """Add the records of another one."""
         self._correct.update(other._correct)
         self._targets.update(other._targets)
         self._predictions.update(other._predictions)
-        self._log_loss.merge(other._log_loss)
+        if other._log_loss.n:
+            self._log_loss += other._log_loss
 
     def get(self, name: str) -> float:
         """Return a metric by its name in the configuration."""
         if name == "log_loss":
-            return self._log_loss.value if self._log_loss.n else math.nan
+            return float(self._log_loss.get()) if self._log_loss.n else math.nan
         if not self._targets:
             return math.nan
         if name == "accuracy":
@@ -106,19 +105,19 @@ class _Regression:
     """Means of errors."""
 
     def __init__(self) -> None:
-        self._absolute = Mean()
-        self._squared = Mean()
+        self._absolute = stats.Mean()
+        self._squared = stats.Mean()
         self._mean = 0.0
         self._variance = 0.0
 
     def add(self, targets: Any, predictions: Any, losses: np.ndarray) -> None:  # noqa: ARG002 - a number has none
         if not len(targets):
             return
-        targets, predictions = clipped(np.array([targets, predictions], float))
-        errors, mean = targets - predictions, mean_of(targets)
-        self._add_targets(len(targets), mean, mean_of(np.square(targets - mean)))
-        self._absolute.add(np.abs(errors))
-        self._squared.add(errors * errors)
+        targets, predictions = np.clip(np.array([targets, predictions], float), -LARGEST, LARGEST)
+        errors = targets - predictions
+        self._add_targets(len(targets), float(targets.mean()), float(targets.var()))
+        self._absolute.update_many(np.abs(errors))
+        self._squared.update_many(errors * errors)
 
     def _add_targets(self, n: float, mean: float, variance: float) -> None:
         # Means of squares, never their sum, which overflows.
@@ -130,15 +129,15 @@ class _Regression:
     def merge(self, other: _Regression) -> None:
         if other._absolute.n:
             self._add_targets(other._absolute.n, other._mean, other._variance)
-            self._absolute.merge(other._absolute)
-            self._squared.merge(other._squared)
+            self._absolute += other._absolute
+            self._squared += other._squared
 
     def get(self, name: str) -> float:
         if not self._absolute.n:
             return math.nan
         if name == "mae":
-            return self._absolute.value
-        squared = self._squared.value
+            return float(self._absolute.get())
+        squared = float(self._squared.get())
         if name == "rmse":
             return math.sqrt(squared)
         return clamped(1.0 - squared / self._variance) if self._variance > 0 else 0.0
@@ -161,10 +160,6 @@ class _Scored:
 
     def get(self, name: str) -> float:  # noqa: ARG002 - there is only one, the share of novelties
         return self._above / self._count if self._count else math.nan
-
-
-def _given(predictions: Sequence[Any]) -> np.ndarray:
-    return np.array([prediction is not None for prediction in predictions])
 
 
 _BASELINES: dict[str, type[Baseline]] = {"classification": MajorityClass, "regression": MeanSoFar}
@@ -204,7 +199,8 @@ class Quality:
         self._make = TALLIES[task]
         self._tally = self._make()
         self._baseline = _BASELINES[task]() if task in _BASELINES else None
-        self._last = LastValues(window, 3)  # targets, predictions, log-losses
+        #: Targets, predictions and log-losses.
+        self._last: deque[tuple[float, float, float]] = deque(maxlen=window)
         self._wants_log_loss = "log_loss" in names
         self._classes = ClassNumbers(max_classes)
         self.names = tuple(names)
@@ -216,42 +212,24 @@ class Quality:
         if not len(targets):
             return
         losses = np.full(len(targets), math.nan)
-        if isinstance(probabilities, LabelDistributions):
-            columns = probabilities.columns_of(targets)
-            losses = _log_losses(probabilities.at(columns)) if self._wants_log_loss else losses
-            predictions, found, guessed = self._in_columns(targets, probabilities, columns)
-        elif self.of_numbers:  # whatever the target of a score is, nothing compares them
+        if self._wants_log_loss and probabilities is not None:
+            losses = log_losses(targets, probabilities)
+        if self.of_numbers:  # whatever the target of a score is, nothing compares them
             guessed = np.array(predictions, float)
             found = guessed if self._baseline is None else np.array(targets, float)
         else:
-            found, guessed = self._numbered(targets, predictions)
-            losses = (
-                log_losses(targets, probabilities) if self._wants_log_loss and probabilities is not None else losses
-            )
+            found, guessed = self._classes.of(targets), self._classes.of(predictions)
+            for row in np.flatnonzero((found == OTHER) & (guessed == OTHER)).tolist():
+                if targets[row] != predictions[row]:
+                    guessed[row] = NONE
         if self._baseline is not None:
-            self._baseline.add(found)
+            self._baseline.add(found.tolist())
         if not isinstance(predictions, np.ndarray) and None in predictions:
             kept = np.array([prediction is not None for prediction in predictions])
             found, guessed, losses = found[kept], guessed[kept], losses[kept]
-        self._tally.add(found, guessed, losses)
-        self._last.extend(found, guessed, losses)
-
-    def _in_columns(
-        self, targets: Sequence[Any], given: LabelDistributions, columns: np.ndarray
-    ) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Return predictions and what `_numbered` does, by the number of each label, unless a class has none."""
-        numbers = self._classes.settled(given.labels) if (columns < len(given.labels)).all() else None
-        if numbers is None or (numbers == OTHER).any():
-            return given.most_probable, *self._numbered(targets, given.most_probable)
-        return given.columns, numbers[columns], numbers[given.columns]
-
-    def _numbered(self, targets: Sequence[Any], predictions: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of the classes of targets and predictions; `NONE` for a wrong one past the limit."""
-        found, guessed = self._classes.of(targets), self._classes.of(predictions)
-        for row in np.flatnonzero((found == OTHER) & (guessed == OTHER)).tolist():
-            if targets[row] != predictions[row]:
-                guessed[row] = NONE
-        return found, guessed
+        pairs = found.tolist(), guessed.tolist()
+        self._tally.add(*pairs, losses)
+        self._last.extend(zip(*pairs, losses.tolist(), strict=True))
 
     def overall(self) -> dict[str, float]:
         """Return each metric over all records; NaN before the first."""
@@ -265,9 +243,8 @@ class Quality:
     def rolling(self) -> dict[str, float]:
         """Return each metric over the window, computed again: nothing drifts, nothing is paid until it is asked for."""
         tally = self._make()
-        found, guessed, losses = self._last.columns
-        whole = float if self.of_numbers else np.int64
-        tally.add(found.astype(whole), guessed.astype(whole), losses)
+        found, guessed, losses = zip(*self._last, strict=True) if self._last else ((), (), ())
+        tally.add(found, guessed, np.array(losses, float))
         return {name: tally.get(name) for name in self.names}
 
     def overall_of_targets(self) -> dict[str, dict[str, float]]:
@@ -304,7 +281,7 @@ class ProgressiveLoss:
     """
 
     def __init__(self, window: int) -> None:
-        self._last = LastValues(window)
+        self._window: deque[float] = deque(maxlen=window)
         self.count = 0
         self.sum = 0.0
         self.n_not_finite = 0
@@ -313,14 +290,14 @@ class ProgressiveLoss:
         """Take in the losses of a chunk, of which what is not finite is left out, and the number of those left out."""
         self.n_not_finite += n_not_finite
         seen = np.asarray(losses, float)
-        seen = seen[np.isfinite(seen)]
-        self._last.extend(seen)
-        self.count += len(seen)
-        self.sum = clamped(self.sum + finite_sum(seen.tolist()))
+        finite = seen[np.isfinite(seen)].tolist()
+        self._window.extend(finite)
+        self.count += len(finite)
+        self.sum = clamped(self.sum + finite_sum(finite))
 
     def mean(self) -> float:
         """Return the mean over the window, NaN before the first loss."""
-        return finite_mean(self._last.columns[0].tolist())
+        return finite_mean(self._window)
 
 
 class SeveralQuality(Quality):

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from streamkernel.connectors.ports import Fault, Label, Position, Record
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.base.model import Model, lagging
 from streamkernel.daemon.stream.lines import dead_letter
+from streamkernel.daemon.stream.results import part_of
 from streamkernel.estimators.base import AdvanceResult
 
 __all__ = ["LABELS", "LabelChunk", "Labeled", "RecordBatch"]
@@ -58,7 +60,7 @@ class Labeled:
     Attributes
     ----------
     targets, predictions
-        One of each per record; numbers also as an array. None: the most probable labels of the table.
+        One of each per record; numbers also as an array.
     probabilities
         Those of each record, also as a table; None for regressors and models without them.
     deviations
@@ -79,16 +81,19 @@ class Labeled:
 
     @classmethod
     def of(cls, targets: list[Any], result: AdvanceResult) -> Self:
-        """Take a result for records that all have a target."""
+        """Take the results of the records that have a target, each of which may be None."""
+        if None in targets:
+            chosen = [target is not None for target in targets]
+            targets, result = list(compress(targets, chosen)), part_of(result, chosen)
         numbers, given = result.numbers, result.distributions
         if numbers is None and given is None:
             labeled = cls(targets, result.predictions, result.probabilities, result.deviations)
             labeled.add_losses(result.losses.tolist(), targets, result.predictions, result.probabilities)
             return labeled
-        labeled = cls(targets, numbers, given, result.deviations)
+        labeled = cls(targets, result.predictions if numbers is None else numbers, given, result.deviations)
         labeled.losses, missing = result.losses, np.isnan(result.losses)
         if given is not None and missing.any():
-            missing &= given.columns_of(targets) < len(given.labels)
+            missing &= given.given(targets) >= 0
         labeled.n_not_finite = int(missing.sum())
         return labeled
 
@@ -108,6 +113,9 @@ class Labeled:
             several = isinstance(targets[place], dict)  # such a loss is never NaN for a new label
             known = several or probabilities is None or targets[place] in (probabilities[place] or ())
             self.n_not_finite += known and predictions[place] is not None
+
+
+_NO_RESULT = AdvanceResult([], None, np.zeros(0))
 
 
 @dataclass(slots=True)
@@ -184,7 +192,7 @@ class RecordBatch:
     wanted: Sequence[bool] | None = None
     lags: Sequence[Sequence[Label]] | None = None
     until_refused: bool = False
-    result: AdvanceResult = field(default_factory=lambda: AdvanceResult([], None, np.zeros(0)))
+    result: AdvanceResult = _NO_RESULT
     refused: dict[int, Fault] = field(default_factory=dict)
     others: dict[str, AdvanceResult] = field(default_factory=dict)
     stopped: bool = False

@@ -93,13 +93,13 @@ def finite(result: AdvanceResult) -> tuple[AdvanceResult, int]:
     wrong: set[int] = set()
     labels: Any = None
     deviations = result.deviations
-    if result.numbers is not None:
-        wrong.update(_rows_not_finite(result.numbers))
-        labels = result.numbers
-    elif result.distributions is not None:
-        wrong.update(_rows_not_finite(result.distributions.table))
-    else:
+    values = result.numbers if result.distributions is None else result.distributions.table
+    if values is None:
         labels = _finite_labels(result, wrong)
+    elif not (right := np.isfinite(values)).all():
+        wrong.update(np.flatnonzero(~right.reshape(len(right), -1).all(axis=1)).tolist())
+    if result.numbers is not None:
+        labels = result.numbers
     if result.numbers is not None and wrong:
         labels = [None if place in wrong else one for place, one in enumerate(result.predictions)]
     if deviations is not None and (infinite := np.flatnonzero(deviations == math.inf)).size:
@@ -109,12 +109,6 @@ def finite(result: AdvanceResult) -> tuple[AdvanceResult, int]:
         return result, 0
     given = result.probabilities if result.distributions is None else result.distributions
     return AdvanceResult(labels, given, result.losses, deviations), len(wrong)
-
-
-def _rows_not_finite(values: np.ndarray) -> list[int]:
-    """Return the rows with anything that is not finite."""
-    right = np.isfinite(values)
-    return [] if right.all() else np.flatnonzero(~right.reshape(len(right), -1).all(axis=1)).tolist()
 
 
 def _finite_labels(result: AdvanceResult, wrong: set[int]) -> list[Any]:

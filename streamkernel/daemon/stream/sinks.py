@@ -104,10 +104,10 @@ class Sinks:
         """
         refused = None
         for key, some in lines.items():
-            if not some:
+            if not (n := len(some)):
                 continue
             if key in self._unpublished:
-                self._unpublished[key].add(len(some), self._clock() if read_at is None else read_at)
+                self._unpublished[key].add(n, self._clock() if read_at is None else read_at)
             try:
                 self.sinks[key].write(some, (origins or {}).get(key, ()))
                 self._refused.discard(key)
@@ -178,9 +178,9 @@ class Sinks:
         for key, lines in self._unpublished.items():
             due = lines.due_at
             if (
-                self.sinks[key].commit_bytes is None
-                and due is not None
+                due is not None
                 and due <= self._clock()
+                and self.sinks[key].commit_bytes is None
                 and not (key in self._refused and self._backoff.waiting)
             ):
                 try:
