@@ -161,7 +161,7 @@ class ColumnScanner(ABC):
         return TEXTS | (NUMBERS | TRUTHS if reader.keeps_numbers else 0)
 
     def _forget(self) -> None:
-        """Begin anew with words."""
+        """Begin again with words."""
         self._words.total[0] = self._n_words = 0
         self._words.slots[:] = _MISSING
         # The last one is that of no word.

@@ -21,7 +21,7 @@ from streamkernel.connectors.ports import Offsets, Position, SourceError
 REACH = 2**23
 # With long records, the few hundred that the daemon asks for would fill the memory.
 MOST_BYTES = 2**24
-# So many positions are made at once.
+# Up to this number, positions are made at once.
 _FEW = 8
 # A byte order mark and a carriage return do not count: their bytes over the limit leave it undecided.
 _UNDECIDED = len(BOM_UTF8) + 1

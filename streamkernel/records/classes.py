@@ -162,7 +162,7 @@ class TwoSides(Targets):
 
     def probabilities(self, encoded: Encoded, scores: Array) -> LabelDistributions | list[dict[Any, float]]:
         """The sigmoid of each score as probabilities of both labels; only one, if seen alone and no boolean, has 1."""
-        # What stands for a label not seen yet has no column of its own: each label that arrives begins another table.
+        # What replaces a label not seen yet has no column of its own: each label that arrives begins another table.
         cuts = np.flatnonzero((encoded.before[1:] != encoded.before[:-1]).any(axis=1)) + 1
         parts = [
             LabelDistributions(labels, table, np.full(len(table), len(labels)))

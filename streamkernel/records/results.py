@@ -25,7 +25,7 @@ class LabelDistributions(Sequence[dict[Any, float]]):
         self.labels = list(labels[:K])
         self.known = known
         self.complete = not len(known) or int(known.min()) >= K
-        # A copy: a machine may go on to use the memory of its predictions.
+        # A copy: a machine may continue to use the memory of its predictions.
         self.table = np.array(table[:, :K])
         if not self.complete:
             self.table[np.arange(K) >= known[:, None]] = 0.0
