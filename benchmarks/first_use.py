@@ -1,7 +1,7 @@
 """First use: what a fresh install waits for while its code is compiled, record by record, and what it does when warm.
 
 `python -m benchmarks.first_use` starts each model in a process of its own, several times with an empty folder of
-compiled code and once more with it filled.
+compiled code and once more with it filled. `--start` prints the last part alone: the start of the daemon.
 """
 
 import json
@@ -13,9 +13,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 from benchmarks.command import asked
+from benchmarks.processes import resident, running
 from benchmarks.report import load, publish, table
 from streamkernel.compute.levels import LEVEL
 
@@ -26,6 +28,17 @@ INPUTS = 8
 WAIT = 0.1
 #: What is not to be exceeded, in seconds: the first record, each later wait, all together.
 FIRST, LATER, TOGETHER = 8.0, 3.0, 12.0
+#: What the daemon may take more than the import of River and numba: seconds to its first line, and MB.
+MORE_SECONDS, MORE_MEMORY = 0.5, 60
+_IMPORT = "import river, numba; print(open('/proc/self/statm').read().split()[1])"
+_CONFIG = """
+source: {kind: jsonl, path: in.jsonl, target: label, target_type: bool, follow: true}
+model: [streamkernel.AdaptiveKernelClassifier: {seed: 1}]
+predictions: {kind: jsonl, path: out.jsonl, flush_seconds: 1.0e-6}
+dead_letters: {kind: none}
+checkpoint: {directory: state}
+metrics: {port: 0}
+"""
 _NATIVE = {"STREAMKERNEL_CPU": "native"}
 
 
@@ -128,16 +141,61 @@ def for_this_processor(n: int, rounds: int) -> str:
     return table(["model", "a record, warm, us", "native", "ratio"], rows)
 
 
+def imported() -> tuple[float, float]:
+    """Return the seconds of a process that imports River and numba, and its MB."""
+    begun = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", _IMPORT], check=True, stdout=subprocess.PIPE, text=True)
+    return time.perf_counter() - begun, int(done.stdout) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def begun_daemon() -> tuple[float, float]:
+    """Return the seconds from the start of the daemon to the line of its first record, and its MB then."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        record = {f"x{j}": 0.5 for j in range(INPUTS)} | {"label": True}
+        (folder / "in.jsonl").write_text(json.dumps(record) + "\n")
+        output = folder / "out.jsonl"
+        begun = time.perf_counter()
+        with running(folder, "run", config=_CONFIG) as program:
+            while not output.exists() or not output.stat().st_size:
+                if not program.alive:
+                    raise SystemExit(program.log)
+                time.sleep(0.002)
+            return time.perf_counter() - begun, resident(program.pid)
+
+
+def started(runs: int) -> str:
+    """Return the table of the start of the daemon against the import of River and numba, in turns."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an install has its modules compiled
+    kinds = {"`import river, numba`": imported, "`streamkernel run`, to its first line": begun_daemon}
+    found: dict[str, list[tuple[float, float]]] = {what: [] for what in kinds}
+    for turn in range(runs + 1):
+        for what, measure in kinds.items():
+            took = measure()
+            if turn:  # the first one fills the caches
+                found[what].append(took)
+    medians = [[statistics.median(each) for each in zip(*took, strict=True)] for took in found.values()]
+    (base, base_memory), (own, own_memory) = medians
+    rows = [[what, f"{took:.2f}", f"{memory:.0f}"] for what, (took, memory) in zip(kinds, medians, strict=True)]
+    more = ["more", f"{own - base:.2f}", f"{own_memory - base_memory:.0f}"]
+    aims = ["the aim: at most", f"{MORE_SECONDS:.2f}", f"{MORE_MEMORY}"]
+    return table(["process", "seconds", "MB resident"], [*rows, more, aims])
+
+
 def main() -> None:
     model = {"help": "measure one, and print JSON"}
     native = {"action": "store_true", "help": "print the table of native code alone"}
-    options = asked(__doc__, threads=None, records=RECORDS, caches=3, model=model, native=native)
+    start = {"action": "store_true", "help": "print the table of the daemon's start alone"}
+    options = asked(__doc__, threads=None, records=RECORDS, caches=3, starts=5, model=model, native=native, start=start)
     n, caches = options.records, options.caches
     if options.model:
         json.dump(first_records(options.model, n), sys.stdout)
         return
     if options.native:
         print(for_this_processor(n, caches))
+        return
+    if options.start:
+        print(started(options.starts))
         return
     found = {name: cold_and_warm(name, n, caches) for name in MODELS}
     imported = statistics.median(run["import"] for cold, _ in found.values() for run in cold)
@@ -162,6 +220,9 @@ def main() -> None:
         "that level. With `STREAMKERNEL_CPU=native` it is compiled for all that this processor has. Medians of "
         f"{caches} processes of either in turn.",
         for_this_processor(n, caches),
+        "## The start of the daemon",
+        f"Seconds from the start of a process and resident memory at the end, medians of {options.starts} in turns.",
+        started(options.starts),
     )
 
 

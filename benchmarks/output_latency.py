@@ -1,10 +1,12 @@
 """How long after a record is read others can read its line, and what that costs: a followed file and topics of Kafka.
 
-    python -m benchmarks.output_latency [--seconds N] [--rate N] [--records N] [--runs N] [--out DIR]
+    python -m benchmarks.output_latency [--seconds N] [--rate N] [--records N] [--runs N] [--singles N] [--out DIR]
+    python -m benchmarks.output_latency --idle [--singles N]
 
-Latency: records come at a steady rate; a reader beside the daemon notes when their lines can be read (of a topic: when
-they are committed), and the daemon's own histogram is read at the end. Cost: a backlog with `flush_seconds` 1 and with
-lines that come with the checkpoints alone, in turns. Needs Java and Maven, as the tests do.
+Idle: one record comes after each random pause, and its line is due at once; `--idle` prints this part alone, from file
+to file. Latency: records come at a steady rate. A reader beside the daemon notes when their lines can be read (of a
+topic: when they are committed), and the daemon's own histogram is read at the end. Cost: a backlog with `flush_seconds`
+1 and with lines that come with the checkpoints alone, in turns. Needs Java and Maven, as the tests do.
 """
 
 import itertools
@@ -14,7 +16,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +35,17 @@ from tests.kafka.sinking import place_of
 FEATURES = 512
 FLUSH_SECONDS = 1.0
 CHECKPOINTS_ALONE = 1e6
+#: A line is due at once; 0 is no number that a configuration takes.
+AT_ONCE = 1e-6
+#: The seconds between two records of an idle stream; how often a reader looks; and the aim for 99% of the lines.
+IDLE, LOOK, AIM = (0.05, 0.15), 0.0002, 0.005
 CONFIG = """
 source: {{{source}, target: label, target_type: bool}}
 model:
   - streamkernel.KernelClassifier: {{max_features: {features}, seed: 1}}
 predictions: {{{predictions}, flush_seconds: {flush_seconds}}}
 dead_letters: {{kind: none}}
-checkpoint: {{directory: {folder}/state, every_seconds: 5}}
+checkpoint: {{directory: {folder}/{output}-state, every_seconds: 5}}
 metrics: {metrics}
 """
 
@@ -58,6 +64,7 @@ class Place:
         self.folder = folder
         self.broker = broker
         self.number = itertools.count()
+        self.live = ""
 
     def configure(self, source: str, flush_seconds: float, metrics: str = "null", follow: bool = False) -> str:
         """Write a configuration with an output of its own, and return that."""
@@ -70,7 +77,13 @@ class Place:
             reads = f"kind: kafka, topic: {source}, bootstrap_servers: '{self.broker.bootstrap}'"
             writes = f"kind: kafka, topic: {output}, bootstrap_servers: '{self.broker.bootstrap}'"
             writes += f", transactional_id: {output}"
-        made = {"features": FEATURES, "folder": self.folder, "flush_seconds": flush_seconds, "metrics": metrics}
+        made = {
+            "features": FEATURES,
+            "folder": self.folder,
+            "output": output,
+            "flush_seconds": flush_seconds,
+            "metrics": metrics,
+        }
         (self.folder / "config.yaml").write_text(CONFIG.format(source=reads, predictions=writes, **made))
         return output
 
@@ -83,13 +96,13 @@ class Place:
             self.broker.create_topic("backlog")
             produce(self.broker.bootstrap, "backlog", rows(n_records))
 
-    def feed(self, seconds: float, rate: int) -> list[float]:
-        """Append records at a steady rate, and return when each was there."""
+    def feed(self, due: Iterable[float]) -> list[float]:
+        """Append records at these numbers of seconds from now on, and return when each was there."""
         send, close = self._appender()
         times: list[float] = []
-        start = time.time()
-        for number, row in enumerate(rows(int(seconds * rate))):
-            time.sleep(max(0.0, start + number / rate - time.time()))
+        start, when = time.time(), list(due)
+        for seconds, row in zip(when, rows(len(when)), strict=True):
+            time.sleep(max(0.0, start + seconds - time.time()))
             send(json.dumps(row).encode())
             times.append(time.time())
         close()
@@ -97,28 +110,29 @@ class Place:
 
     def _appender(self) -> tuple[Callable[[bytes], Any], Callable[[], Any]]:
         if self.broker is None:
-            file = (self.folder / "live").open("ab", buffering=0)
+            file = (self.folder / self.live).open("ab", buffering=0)
             return lambda line: file.write(line + b"\n"), file.close
         producer = KafkaProducer(bootstrap_servers=self.broker.bootstrap, linger_ms=0)
-        return lambda value: producer.send("live", value), producer.close
+        return lambda value: producer.send(self.live, value), producer.close
 
     def begin(self) -> None:
-        """Make the empty source of the runs that measure latency."""
+        """Make the empty source of a run that measures latency."""
+        self.live = f"live-{next(self.number)}"
         if self.broker is None:
-            (self.folder / "live").touch()
+            (self.folder / self.live).touch()
         else:
-            self.broker.create_topic("live")
+            self.broker.create_topic(self.live)
 
-    def seen(self, output: str, n_lines: int) -> list[float]:
-        """Return when each line could be read."""
+    def seen(self, output: str, n_lines: int, look: float = 0.005) -> list[float]:
+        """Return when each line could be read, by a look so many seconds after the one before."""
         times: list[float] = []
-        for count in self._arriving(output):
+        for count in self._arriving(output, look):
             times += count * [time.time()]
             if len(times) >= n_lines:
                 break
         return times
 
-    def _arriving(self, output: str) -> Iterator[int]:
+    def _arriving(self, output: str, look: float) -> Iterator[int]:
         """Yield how many lines more there are, again and again."""
         if self.broker is None:
             path = self.folder / output
@@ -127,14 +141,14 @@ class Place:
             with path.open("rb") as file:
                 while True:
                     yield file.read().count(b"\n")
-                    time.sleep(0.005)
+                    time.sleep(look)
         consumer = KafkaConsumer(bootstrap_servers=self.broker.bootstrap, isolation_level="read_committed")
         place = TopicPartition(output, 0)
         consumer.assign([place])
         consumer.seek(place, 0)
         expected = 0
         while True:
-            for records in consumer.poll(timeout_ms=5).values():
+            for records in consumer.poll(timeout_ms=1000 * look).values():
                 assert [place_of(one)[1] for one in records] == [*range(expected, expected + len(records))]
                 expected += len(records)
                 yield len(records)
@@ -152,22 +166,37 @@ def quantile(text: str, share: float) -> float:
     raise AssertionError("a histogram ends with all there is")
 
 
-def latency(place: Place, seconds: float, rate: int) -> list[str]:
-    """Return median and 99% of the latency of a daemon that keeps up, by its own clock and as a reader sees it."""
+def sent_and_read(
+    place: Place, flush_seconds: float, due: list[float], n_warm: int, look: float = 0.005
+) -> tuple[list[float], str]:
+    """Return how long after each record its line could be read, without the first ones, and the daemon's metrics."""
     place.begin()
-    output = place.configure("live", FLUSH_SECONDS, "{port: 0}", follow=True)
+    output = place.configure(place.live, flush_seconds, "{port: 0}", follow=True)
     with running(place.folder, "run") as program:
         program.wait_for("reading ")
-        warm = int(2 * rate)
         read: list[float] = []
-        reader = threading.Thread(target=lambda: read.extend(place.seen(output, warm + int(seconds * rate))))
+        reader = threading.Thread(target=lambda: read.extend(place.seen(output, len(due), look)))
         reader.start()
-        sent = place.feed(2, rate) + place.feed(seconds, rate)
+        sent = place.feed(due)
         reader.join(120)
         text = program.metrics()
-    late = [there - gone for gone, there in zip(sent, read, strict=True)][warm:]
+    return [there - gone for gone, there in zip(sent, read, strict=True)][n_warm:], text
+
+
+def latency(place: Place, seconds: float, rate: int) -> list[str]:
+    """Return median and 99% of the latency of a daemon that keeps up, by its own clock and as a reader sees it."""
+    warm = int(2 * rate)
+    due = [number / rate for number in range(warm + int(seconds * rate))]
+    late, text = sent_and_read(place, FLUSH_SECONDS, due, warm)
     own = [quantile(text, share) for share in (0.5, 0.99)]
     return [f"{value:.2f}" for value in (*own, *np.quantile(late, (0.5, 0.99)))]
+
+
+def idle(place: Place, n_records: int, n_warm: int = 40) -> list[str]:
+    """Return median, 99% and the most milliseconds from a record's being there to its line, one record at a time."""
+    due = np.cumsum(np.random.default_rng(1).uniform(*IDLE, n_warm + n_records)).tolist()
+    late, _ = sent_and_read(place, AT_ONCE, due, n_warm, LOOK)
+    return [f"{1000 * value:.1f}" for value in np.quantile(late, (0.5, 0.99, 1.0))]
 
 
 def rate_of(place: Place, n_records: int, flush_seconds: float) -> tuple[float, float]:
@@ -194,13 +223,20 @@ def cost(place: Place, n_records: int, runs: int) -> list[str]:
 
 
 def main() -> None:
-    options = asked(__doc__, seconds=60.0, rate=200, records=300_000, runs=5)
-    late, costs = [], []
+    alone = {"action": "store_true", "help": "print the idle part alone, from file to file"}
+    options = asked(__doc__, seconds=60.0, rate=200, records=300_000, runs=5, singles=500, idle=alone)
+    header = ["from and to", "median", "99%", "most"]
+    late, costs, singles = [], [], []
+    if options.idle:
+        with tempfile.TemporaryDirectory() as name:
+            print(table(header, [["a followed file to a file", *idle(Place(Path(name), None), options.singles)]]))
+        return
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
         for what, with_broker in (("a followed file to a file", None), ("a topic to a topic", broker)):
             folder = Path(name, "topics" if with_broker else "files")
             folder.mkdir()
             place = Place(folder, with_broker)
+            singles.append([what, *idle(place, options.singles)])
             late.append([what, *latency(place, options.seconds, options.rate)])
             costs.append([what, *cost(place, options.records, options.runs)])
     rates = ["records/s, with checkpoints alone", "records/s, with flush_seconds"]
@@ -210,6 +246,11 @@ def main() -> None:
         "How late others can read a line",
         f"`KernelClassifier(max_features={FEATURES})`, `flush_seconds` {FLUSH_SECONDS:g}, a checkpoint every 5 s, "
         "topics with transactions and their broker on the same two cores.",
+        "## An idle stream",
+        f"{options.singles} records, one each {1000 * IDLE[0]:g} to {1000 * IDLE[1]:g} ms at random, `flush_seconds` "
+        f"{AT_ONCE:g}. Milliseconds from the record's being there until its line could be read; the aim is 99% within "
+        f"{1000 * AIM:g} ms.",
+        table(header, singles),
         "## Latency",
         f"{options.rate} records a second for {options.seconds:g} s. By the daemon: from the reading of a record, "
         "`streamkernel_output_latency_seconds`. By a reader: from the record's being there until its line could be "

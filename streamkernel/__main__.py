@@ -1,5 +1,6 @@
 """`python -m streamkernel`, and the program `streamkernel`: the command line."""
 
+import gc
 import sys
 
 from streamkernel.daemon.base.early_signals import handle_early_signals, quiet_interrupts
@@ -9,7 +10,8 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line, and end with its exit status."""
-    # The command line takes a second to import.
+    # The command line takes a second to import. What is imported stays, so a search among it finds no garbage.
+    gc.set_threshold(max(50_000, gc.get_threshold()[0]), *gc.get_threshold()[1:])
     handle_early_signals()
     with quiet_interrupts():
         try:

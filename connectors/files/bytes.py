@@ -67,6 +67,10 @@ class File:
             kind = "is a directory" if stat.S_ISDIR(mode) else "is not a regular file; a pipe is read as path '-'"
             raise SourceError(f"{path}: {kind}")
 
+    def fileno(self) -> int:
+        """Return the number of the open file."""
+        return self._descriptor
+
     def stat(self) -> os.stat_result:
         """Return the status of the open file, which may have another name by now."""
         return os.fstat(self._descriptor)

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from streamkernel.connectors.files.bytes import SUFFIXES, File, open_file
+from streamkernel.connectors.files.changes import Changes
 from streamkernel.connectors.files.listing import FileList
 from streamkernel.connectors.files.places import (
     HEAD_BYTES,
@@ -111,6 +112,7 @@ class FollowedFile(FileStream):
     def __init__(self, path: Path, position: Position | None = None, file: File | None = None) -> None:
         self.path = path
         self._parts_looked_at = 0.0
+        self._changes: Changes | None = None
         super().__init__(file or _open_part(path, position), position)
         # The number of the file under the path: a copy is read in its place once the file itself was truncated.
         self._inode = self.file.stat().st_ino
@@ -243,6 +245,24 @@ class FollowedFile(FileStream):
                     following.continued, following._inode = True, self._inode
                 return following
             file.close()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the file is written to or renamed; see `ByteStream.wait`."""
+        if self._changes is None or self._changes.file is not self.file:
+            # What was written before counts as no change: the caller looks once more.
+            self._watch(Changes(self.path, self.file))
+        else:
+            self._changes.wait(seconds)
+
+    def _watch(self, changes: Changes | None) -> None:
+        if self._changes is not None:
+            self._changes.close()
+        self._changes = changes
+
+    def close(self) -> None:
+        """Close the file, and stop to watch it."""
+        self._watch(None)
+        super().close()
 
     def starting_position(self) -> Position:
         """Return the position at the beginning, known by the part of the head that is there now."""

@@ -198,6 +198,7 @@ def test_nothing_is_imported_that_is_not_needed(here: Home) -> None:
     }
     # Of other extras than the daemon's.
     assert not of_run & {"crc32c", "fastavro", "kafka", "lz4", "matplotlib", "pandas", "pyarrow"}
+    assert "rich.progress" not in of_run  # without a terminal
     assert not of_run & {"anyio", "httptools", "starlette", "uvicorn"}  # without metrics
 
 

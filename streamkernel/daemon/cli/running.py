@@ -24,8 +24,6 @@ def run(
     member: Annotated[int, typer.Option(hidden=True)] = 0,
 ) -> None:
     """Run the daemon: predict, then learn, checkpoint, export."""
-    from rich.console import Console
-
     if partition is not None:  # how the member of a group starts its children
         from streamkernel.daemon.partition import run_partition
 
@@ -33,7 +31,6 @@ def run(
 
     from streamkernel.daemon.components.group_mode import group_of
     from streamkernel.daemon.config.problems import ConfigError, Problem
-    from streamkernel.daemon.monitoring.tables import summary
     from streamkernel.daemon.runtime import run as run_daemon
     from streamkernel.daemon.stream.stop import Stopped
 
@@ -57,6 +54,11 @@ def run(
     except Stopped as stop:
         _log.info("%s", stop)
         return
+    # Only the end of a run needs them.
+    from rich.console import Console
+
+    from streamkernel.daemon.monitoring.tables import summary
+
     Console(stderr=prints_lines(plan)).print(summary(view.by_model() or {plan.path.stem: view}))
 
 

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from streamkernel.daemon.monitoring.view import View
 
@@ -26,6 +25,8 @@ def show_progress(
     if not (alone and console.is_terminal):
         yield lambda _: None
         return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

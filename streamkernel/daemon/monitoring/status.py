@@ -111,6 +111,7 @@ class StatusBoard:
         settings = plan.config.metrics
         assert settings is not None
         self._plan = plan
+        self._version = version("streamkernel")  # it reads a file
         self._health = health
         self._exporter = exporter
         self._clock = clock
@@ -199,7 +200,7 @@ class StatusBoard:
             "kind": "run",
             "configuration": plan.path.name,
             "mode": plan.config.mode,
-            "streamkernel": version("streamkernel"),
+            "streamkernel": self._version,
             "source": plan.redact(self._source()),
             "labels_source": None if labels is None else plan.redact(labels.describe()),
             "started": round(self._started, 3),
