@@ -36,7 +36,7 @@ FEATURES = 512
 FLUSH_SECONDS = 1.0
 CHECKPOINTS_ALONE = 1e6
 #: A line is due at once; 0 is no number that a configuration takes.
-AT_ONCE = 1e-6
+AT_ONCE = 0
 #: The seconds between two records of an idle stream; how often a reader looks; and the aim for 99% of the lines.
 IDLE, LOOK, AIM = (0.05, 0.15), 0.0002, 0.005
 CONFIG = """

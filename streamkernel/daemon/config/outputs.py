@@ -37,7 +37,7 @@ class FileSinkConfig(Section):
         description="What to do with a non-empty file that no checkpoint knows. The default is replace in mode "
         "predict without its own checkpoint.directory.",
     )
-    flush_seconds: Annotated[Number, Field(gt=0)] = Field(
+    flush_seconds: Annotated[Number, Field(ge=0)] = Field(
         default=1.0,
         description="The maximum delay in seconds from reading a record until its line is visible in the file. The "
         "line is durable with the next checkpoint. Standard output and pipes get it immediately, a compressed file "
