@@ -6,11 +6,12 @@ import base64
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import compress, pairwise, repeat
-from operator import attrgetter
 from typing import Any, Literal, TypeAlias, cast
 
+from streamkernel.compute.record_batches import VALUE_LENGTH
 from streamkernel.connectors.columns.uses import type_of
 from streamkernel.connectors.decode import UndecodableError, shown
+from streamkernel.connectors.kafka.base.messages import Message
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.pass_through import Passed, SourceMessage
@@ -23,10 +24,6 @@ Include: TypeAlias = Literal["key", "headers", "timestamp"]
 
 # No text has these, and the bytes of a number often do.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-
-_value = attrgetter("value")
-_offset = attrgetter("offset")
-_size = attrgetter("serialized_value_size")
 
 
 class MessageDecoder:
@@ -66,7 +63,7 @@ class MessageDecoder:
             Where the first one never can.
 
         """
-        return batch.size if batch.messages is None else self._decoder.ready(list(map(_value, batch.messages)))
+        return batch.size if batch.messages is None else self._decoder.ready(batch.messages.values)
 
     def knows(self, value: bytes) -> bool:
         """Return whether a value alone can be decoded for now; raises as `ready`."""
@@ -83,15 +80,14 @@ class MessageDecoder:
             places = _positions(stream, batch.partition, range(batch.first, batch.end + 1))
             starts, ends = places[:-1], places[1:]
         else:
-            offsets = list(map(_offset, messages))
+            offsets = messages.offsets
             starts = _positions(stream, batch.partition, offsets)
             ends = _positions(stream, batch.partition, [offset + 1 for offset in offsets])
-        values = list(map(_value, messages))
-        sizes = list(map(_size, messages))
-        if min(sizes) < 0 or max(sizes) > self._max_record_bytes:
-            records = self._unequal(values, sizes, starts, ends)
+        sizes = messages.columns[VALUE_LENGTH]
+        if sizes.min() < 0 or sizes.max() > self._max_record_bytes:
+            records = self._unequal(messages.values, sizes.tolist(), starts, ends)
         else:
-            records = self._decoder.records(values, starts, ends)
+            records = self._decoder.records(cast("list[bytes]", messages.values), starts, ends)
         if self._include:
             records = list(map(self._with_extras, records, messages))
         if self.passing is not None:
@@ -132,7 +128,7 @@ class MessageDecoder:
         detail = f"{len(value):,} bytes, more than max_record_bytes ({self._max_record_bytes:,})"
         return Record({}, None, start, end, value[: self._max_record_bytes], Fault("too_long", detail))
 
-    def _with_extras(self, record: Record, message: Any) -> Record:
+    def _with_extras(self, record: Record, message: Message) -> Record:
         if record.fault is not None or record.blank:
             return record
         try:
@@ -143,7 +139,7 @@ class MessageDecoder:
             extras.pop(name, None)
         return record._replace(x=extras | record.x)
 
-    def _with_passed(self, record: Record, passing: PassThrough, message: Any) -> Record:
+    def _with_passed(self, record: Record, passing: PassThrough, message: Message) -> Record:
         passed = SourceMessage(message.key, tuple(message.headers), message.timestamp) if passing.message else None
         if not passing.columns:  # by far the most frequent case: the value need not be read once more
             odd = record.fault is not None or record.blank
@@ -156,7 +152,7 @@ class MessageDecoder:
         about["kafka.timestamp"] = message.timestamp / 1000 if message.timestamp >= 0 else None
         return self._decoder.with_passed(record, passing, about, passed)
 
-    def _extras(self, message: Any) -> Iterator[tuple[str, Any]]:
+    def _extras(self, message: Message) -> Iterator[tuple[str, Any]]:
         if "key" in self._include and message.key is not None:
             yield "kafka.key", as_text(message.key)
         if "timestamp" in self._include and message.timestamp >= 0:
