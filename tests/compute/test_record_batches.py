@@ -33,7 +33,7 @@ def built(records):
 
 def found(data, n, base_offset=0, first_timestamp=0):
     columns = np.full((9, n), -7)
-    whole = kernels.find_records(np.frombuffer(data, np.uint8), base_offset, first_timestamp, columns)
+    whole = kernels.find_records(np.frombuffer(bytearray(data), np.uint8), base_offset, first_timestamp, columns)
     return columns.T.tolist() if whole else None
 
 

@@ -59,13 +59,13 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
         return self._taken(found)
 
     def _taken(self, found: list[Any]) -> _Taken:
-        taken = _Taken()
+        chunks: list[Messages] = []
         for whole, some in groupby(found, _is_batch):
             if whole:
-                taken += [one.value[one.value.before(self.fetch_offset) :] for one in some]
+                chunks += [one.value[one.value.before(self.fetch_offset) :] for one in some]
             else:  # of the formats before, or of a batch that is odd
-                taken.append(Messages.of(some))
-        return taken
+                chunks.append(Messages.of(some))
+        return _Taken([Messages.joined(chunks)] if chunks else [])
 
     def _failure(self, error: Exception) -> Exception:
         partition, first = self.topic_partition.partition, max(self.next_fetch_offset, self.fetch_offset)
@@ -107,7 +107,7 @@ class _Batches:
 
     def next_batch(self) -> Any:
         batch = self._records.next_batch()
-        self.last = _Batch(batch._buffer) if batch is not None and batch.magic == 2 else batch
+        self.last = _Batch(batch) if batch is not None and batch.magic == 2 else batch
         return self.last
 
 
@@ -121,6 +121,10 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
     _buffer: bytearray
     _tried = _done = False
 
+    def __init__(self, batch: DefaultRecordBatch) -> None:
+        for name in DefaultRecordBatch.__slots__:  # without one more copy of the bytes
+            setattr(self, name, getattr(batch, name))
+
     def __next__(self) -> Any:
         if self.is_control_batch and not self.records_count:
             return None  # compaction took the marker, and keeps the batch for what it says of its producer
@@ -130,7 +134,7 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
             return super().__next__()
         self._tried = True
         first = 0 if self.compression_type else self.HEADER_STRUCT.size
-        data = bytes(memoryview(self._buffer)[first:])
+        data = memoryview(self._buffer)[first:]
         messages = Messages.in_batch(data, self.base_offset, self.first_timestamp, self.records_count)
         if messages is None:
             return super().__next__()

@@ -45,7 +45,7 @@ class Messages:
     Parameters
     ----------
     buffer
-        The bytes of all.
+        The bytes of all, or a view of them until they are `joined`.
     columns
         What `streamkernel.compute.record_batches` knows of them; places count in the buffer.
 
@@ -57,8 +57,8 @@ class Messages:
 
     """
 
-    def __init__(self, buffer: bytes, columns: Columns) -> None:
-        self.buffer = buffer
+    def __init__(self, buffer: bytes | memoryview, columns: Columns) -> None:
+        self.buffer: Any = buffer
         self.columns = columns
 
     @classmethod
@@ -80,7 +80,7 @@ class Messages:
         return cls(bytes(buffer), np.array(rows, np.int64).T.copy())
 
     @classmethod
-    def in_batch(cls, data: bytes, base_offset: int, first_timestamp: int, count: int) -> Messages | None:
+    def in_batch(cls, data: memoryview, base_offset: int, first_timestamp: int, count: int) -> Messages | None:
         """Return the messages that `data` consists of; None where `find_records` refuses it."""
         if not 0 < count <= len(data) // _LEAST_BYTES:
             return None
@@ -91,18 +91,18 @@ class Messages:
     @classmethod
     def joined(cls, several: Sequence[Messages]) -> Messages:
         """Return messages that follow one another as one."""
-        if len(several) == 1:
+        if len(several) == 1 and isinstance(several[0].buffer, bytes):
             return several[0]
-        buffers, all_columns, length = [], [], 0
+        parts, all_columns, length = [], [], 0
         for messages in several:
             columns = messages.columns.copy()
             # What was cut off at either end is left behind. A message is no shorter than from its key on.
             first, last = columns[KEY, 0], columns[KEY, -1] + columns[SIZE, -1]
             columns[[KEY, VALUE, HEADERS]] += length - first
-            buffers.append(messages.buffer[first:last])
+            parts.append(memoryview(messages.buffer)[first:last])
             all_columns.append(columns)
-            length += len(buffers[-1])
-        return cls(b"".join(buffers), np.concatenate(all_columns, axis=1))
+            length += len(parts[-1])
+        return cls(b"".join(parts), np.concatenate(all_columns, axis=1))
 
     def __len__(self) -> int:
         return int(self.columns.shape[1])
