@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, overload
+from itertools import repeat
+from typing import Any, NamedTuple, cast, overload
 
 import numpy as np
 
@@ -46,6 +47,12 @@ class Offsets(Sequence[Position]):
 
     def __len__(self) -> int:
         return len(self.offsets)
+
+    def __iter__(self) -> Iterator[Position]:
+        """Make all positions."""
+        # The same as calling Position for each offset, at a third of the cost.
+        fields = zip(repeat(self.stream), repeat(self.partition), self.offsets.tolist(), repeat(None), strict=False)
+        return cast("Iterator[Position]", map(tuple.__new__, repeat(Position), fields))
 
     @overload
     def __getitem__(self, index: int) -> Position: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.files.fields import n_lines_of_record
 from streamkernel.connectors.files.header import HEADER_MOVED
 from streamkernel.connectors.files.rows import CsvRows
+from streamkernel.connectors.kafka.base.messages import Message, Messages
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import Include, MessageDecoder
 from streamkernel.connectors.objects import JsonObjects
@@ -79,17 +80,6 @@ class RecordSettings:
         return replace(self.chunk(records), ends={})
 
 
-class _Message(NamedTuple):
-    """A message of Kafka as Spark gives it, by the names that a decoder asks for."""
-
-    offset: int
-    value: bytes | None
-    serialized_value_size: int
-    key: bytes | None
-    headers: Sequence[tuple[str, bytes | None]]
-    timestamp: int
-
-
 class KafkaChunks:
     """Makes chunks of the messages of a topic.
 
@@ -117,22 +107,19 @@ class KafkaChunks:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[SourceChunk]:
         decoder = MessageDecoder(self._settings.objects(), self._settings.max_record_bytes, self._include)
         for batch in batches:
-            found: dict[int, list[_Message]] = {}
+            found: dict[int, list[Message]] = {}
             for row in batch.to_pylist():
                 if row["offset"] >= self._positions.get(row["partition"], 0):
                     found.setdefault(row["partition"], []).append(_message(row))
             for partition, messages in found.items():
                 messages.sort(key=lambda message: message.offset)
-                start, end = messages[0].offset, messages[-1].offset + 1
-                records = decoder.records(self._stream, PartitionBatch(partition, start, end, messages))
+                records = decoder.records(self._stream, PartitionBatch.of(partition, Messages.of(messages)))
                 yield self._settings.chunk(records)
 
 
-def _message(row: Mapping[str, Any]) -> _Message:
-    value = row["value"]
+def _message(row: Mapping[str, Any]) -> Message:
     headers = [(one["key"], one["value"]) for one in row.get("headers") or ()]
-    size = -1 if value is None else len(value)
-    return _Message(row["offset"], value, size, row.get("key"), headers, row.get("millis", -1))
+    return Message(row["offset"], row.get("millis", -1), row.get("key"), row["value"], headers)
 
 
 class JsonlChunks:

@@ -13,6 +13,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 
 from streamkernel.connectors.kafka.base.client import Unreachable
 from streamkernel.connectors.kafka.base.fetched import Unreadable
+from streamkernel.connectors.kafka.base.messages import Messages
 from streamkernel.connectors.kafka.base.topic import Bounds, OutOfRange
 from streamkernel.connectors.kafka.reading.buffers import Buffers
 from streamkernel.connectors.kafka.reading.reader import TopicReader
@@ -142,12 +143,12 @@ class FakeTopic:
     def add(self, offsets: Mapping[int, int]) -> None:
         self.places |= offsets
 
-    def poll(self, seconds: float) -> Mapping[int, list[Any]]:
+    def poll(self, seconds: float) -> Mapping[int, Messages]:
         deadline = time.monotonic() + seconds
         with self._cluster.changed:
             while not (found := self.find()) and (left := deadline - time.monotonic()) > 0:
                 self._cluster.changed.wait(left)
-        return found
+        return {partition: Messages.of(chunk) for partition, chunk in found.items()}
 
     def find(self) -> dict[int, list[Any]]:
         if self._cluster.down is not None:

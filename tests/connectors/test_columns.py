@@ -20,6 +20,7 @@ from streamkernel.connectors.columns.settings import ColumnSettings, InputSettin
 from streamkernel.connectors.columns.uses import empty_inputs
 from streamkernel.connectors.decode import UndecodableError
 from streamkernel.connectors.files.rows import CsvRows
+from streamkernel.connectors.kafka.base.messages import Messages
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import MessageDecoder
 from streamkernel.connectors.objects import JsonObjects
@@ -255,7 +256,7 @@ def test_messages_with_what_comes_beside_their_value() -> None:
     )
     decoder = MessageDecoder(JsonObjects("y", "int", 20, ColumnRules(given_, 20)), 100, ("key", "timestamp"))
     one = message(5, b'{"a": 1, "y": 2}', key=b"k" * 99, timestamp=7_200_000)
-    (record,) = decoder.records("cluster/t/1", PartitionBatch(0, 5, 6, [one]))
+    (record,) = decoder.records("cluster/t/1", PartitionBatch.of(0, Messages.of([one])))
     assert record.x == {"kafka.timestamp.hour": 2.0, "a": "1"}
     assert [use[:2] for use in decoder.columns(record)] == [("y", "2"), ("a", "1"), ("kafka.timestamp.hour", "2.0")]
 

@@ -25,7 +25,8 @@ def everything(part: Any) -> list[Any]:
     """Take to the end of the part, as a consumer does."""
     taken: list[Any] = []
     while part:
-        taken += part.take(250)
+        for messages in part.take(250):
+            taken += messages
     return taken
 
 

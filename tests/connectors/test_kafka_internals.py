@@ -16,7 +16,7 @@ import kafka
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, codec
 from kafka.cluster import ClusterMetadata
-from kafka.consumer.fetcher import ConsumerRecord, Fetcher
+from kafka.consumer.fetcher import Fetcher
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.net import inet
 from kafka.net.compat import KafkaNetClient
@@ -25,7 +25,8 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import TransactionManager
-from kafka.record.default_records import DefaultRecordBatch
+from kafka.record import util
+from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecords
 
 CONNECTORS = Path(__file__).parents[2] / "connectors/kafka"
@@ -42,11 +43,15 @@ RELIED_UPON: dict[Any, str] = {
     "is_bootstrap need_update partitions_for_topic request_update set_topics topic_id unauthorized_topics",
     # connectors/kafka/base/topic.py: no option of the consumer says what unpacks a fetch; _fetcher has it.
     KafkaConsumer: "_coordinator _fetcher config DEFAULT_CONFIG highwater position",
-    # connectors/kafka/base/fetched.py: what was being unpacked when that failed; _buffer has the bytes of a batch.
+    # connectors/kafka/base/fetched.py: what was being unpacked when that failed; _buffer has a batch, and once it
+    # was decompressed its records alone.
     Fetcher: "PartitionRecords end_offsets",
     Fetcher.PartitionRecords: "fetch_offset next_fetch_offset take topic_partition",
     MemoryRecords: "next_batch",
-    DefaultRecordBatch: "_buffer base_offset magic next_offset is_control_batch records_count",
+    DefaultRecordBatch: "HEADER_STRUCT _buffer base_offset compression_type first_timestamp is_control_batch magic "
+    "max_timestamp next_offset records_count timestamp_type",
+    # connectors/kafka/base/messages.py: the headers of a message.
+    util: "decode_varint encode_varint",
     # connectors/kafka/group: a member that knows its topic (_coordinator), and has begun to join (_join_task).
     ConsumerCoordinator: "_join_task need_rejoin",
     # connectors/kafka/writing: the public steps of a transaction wait without end (_transaction_manager, _sender), and
@@ -69,16 +74,18 @@ PARAMETERS: dict[Any, list[str]] = {
     KafkaNetClient.await_ready: ["self", "node_id", "timeout_ms"],
     Fetcher.PartitionRecords.__init__: ["self", "fetch_offset", "tp", "records"],
     DefaultRecordBatch.__init__: ["self", "buffer"],
+    DefaultRecord.__init__: ["self", "size_in_bytes", "offset", "timestamp", "timestamp_type", "key", "value"],
 }
 
 CALLED: dict[FunctionType, str] = {
     # Where the replaced things are looked up.
     Fetcher._parse_fetched_data: r"self\.PartitionRecords\(",
-    Fetcher._append: r"part\.take\([\s\S]*not part_records:[\s\S]*position = [\s\S]*part\.next_fetch_offset",
-    Fetcher.PartitionRecords._unpack_records: r"records\.next_batch\(\)[\s\S]*for record in batch:",
-    # What is wrong with a record is known by the error that it is told for.
-    DefaultRecordBatch.__next__: r"self\._read_msg\(\)\s+except \(ValueError, IndexError\) as err:\s+raise Corrupt",
-    DefaultRecordBatch._read_msg: r"\.decode\(\"utf-8\"\)[\s\S]*self\._pos = pos\n",
+    Fetcher._append: r"part\.take\([\s\S]*\.extend\(part_records\)[\s\S]*not part_records:[\s\S]*position = [\s\S]*"
+    r"part\.next_fetch_offset[\s\S]*return len\(part_records\)",
+    # A batch is its only record, which ends before the next offset, and whose value is handed on as it is.
+    Fetcher.PartitionRecords._unpack_records: r"records\.next_batch\(\)[\s\S]*for record in batch:[\s\S]*"
+    r"next_fetch_offset = record\.offset \+ 1\s+yield ConsumerRecord\([\s\S]*key, value, ",
+    Fetcher.PartitionRecords._maybe_skip_record: r"if record\.offset < self\.fetch_offset:",
     TransactionManager.classify_batch_error: r"if self\._supports_epoch_bump\(\):[\s\S]*ERROR_CLASS_FATAL",
     KafkaConsumer.__init__: r"self\.config\['kafka_client'\]\(",
     KafkaProducer.__init__: r"self\.config\['kafka_client'\]\(",
@@ -126,10 +133,6 @@ def test_the_names_in_its_frames_are_the_same(function: Any) -> None:
     code = function.__code__
     there = {*code.co_varnames, *code.co_freevars, *code.co_cellvars}
     assert set(LOCALS[function].split()) <= there
-
-
-def test_records_have_the_fields_that_are_counted() -> None:
-    assert ConsumerRecord._fields[10:13] == ("serialized_key_size", "serialized_value_size", "serialized_header_size")
 
 
 def test_nothing_else_of_its_inside_is_used() -> None:

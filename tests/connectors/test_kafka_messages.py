@@ -10,6 +10,7 @@ from fake_kafka import message
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamkernel.connectors.kafka.base.messages import Messages
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import MessageDecoder
 from streamkernel.connectors.objects import JsonObjects
@@ -19,7 +20,7 @@ STREAM = "cluster/t/1"
 
 
 def records(*messages: object, include: tuple[str, ...] = (), longest: int = 100, max_string: int = 20) -> list[Record]:
-    batch = PartitionBatch(3, messages[0].offset, messages[-1].offset + 1, messages)  # type: ignore[attr-defined]
+    batch = PartitionBatch.of(3, Messages.of(messages))
     return MessageDecoder(JsonObjects("y", "int", max_string), longest, include).records(STREAM, batch)  # type: ignore[arg-type]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from fake_kafka import message
 
+from streamkernel.connectors.kafka.base.messages import Messages
 from streamkernel.connectors.kafka.reading import order, order_log
 from streamkernel.connectors.kafka.reading.buffers import Buffers, PartitionBatch
 from streamkernel.connectors.kafka.reading.order import ArrivalOrder, LoggedOrder
@@ -26,7 +27,7 @@ def buffers_of(begins: dict[int, int]) -> Buffers:
 
 def put(buffers: Buffers, partition: int, first: int, end: int) -> None:
     messages = [message(offset, b"{}", partition=partition) for offset in range(first, end)]
-    buffers.put(PartitionBatch(partition, first, end, messages))
+    buffers.put(PartitionBatch.of(partition, Messages.of(messages)))
 
 
 def logged(path: Path, begins: dict[int, int], positions: dict[int, int] | None = None, kept: int = 1) -> LoggedOrder:

@@ -17,6 +17,7 @@ from streamkernel.connectors import CsvSource, JsonLinesSource, Position, Source
 from streamkernel.connectors.bulk import BulkDecoder
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.files.rows import CsvRows
+from streamkernel.connectors.kafka.base.messages import Messages
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.kafka.reading.message_decoder import MessageDecoder
 from streamkernel.connectors.objects import JsonObjects
@@ -123,7 +124,7 @@ class TestMessages:
     def records(self, *messages: Any, asked: list[PassedColumn], whole: bool = False) -> list[Record]:
         decoder = MessageDecoder(JsonObjects("y", "str", 256), 1000)
         decoder.passing = PassThrough(asked, whole)
-        return decoder.records("s", PartitionBatch(0, messages[0].offset, messages[-1].offset + 1, messages))
+        return decoder.records("s", PartitionBatch.of(0, Messages.of(messages)))
 
     def test_they_are_columns(self) -> None:
         headers = [("trace", b"1"), ("trace", b"2"), ("odd", b"\xff"), ("none", None)]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 from kafka import errors
 from kafka.consumer.fetcher import Fetcher
-from kafka.record.default_records import DefaultRecordBatch
+from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
 
+from streamkernel.compute.record_batches import TIMESTAMP
+from streamkernel.connectors.kafka.base.messages import Messages
 from streamkernel.connectors.ports import SourceError
 
 __all__ = ["FetchedRecords", "Unreadable"]
@@ -22,14 +25,15 @@ class Unreadable(Exception):
 
 
 class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
-    """The records of a fetch; where kafka-python fails to unpack a batch, `take` raises `Unreadable`."""
+    """The records of a fetch, in columns; where kafka-python fails to unpack a batch, `take` raises `Unreadable`."""
 
     def __init__(self, fetch_offset: int, tp: Any, records: Any, *rest: Any, **named: Any) -> None:
         self._batches = _Batches(records)
+        self._later: Exception | None = None
         super().__init__(fetch_offset, tp, self._batches, *rest, **named)
 
-    def take(self, n: int | None = None) -> Any:
-        """Return the next `n` records.
+    def take(self, n: int | None = None) -> _Taken:
+        """Return the next messages: whole batches, until there are `n` or more.
 
         Raises
         ------
@@ -39,10 +43,29 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
             Where it is not, but needs a library or more memory.
 
         """
+        if self._later is not None:
+            later, self._later = self._later, None
+            raise later
+        found: list[Any] = []
+        count = 0
         try:
-            return super().take(n)
+            while self and (n is None or count < n) and (some := super().take(1)):
+                found += some
+                count += len(some[0].value) if _is_batch(some[0]) else 1
         except Exception as error:
-            raise self._failure(error) from error
+            self._later = self._failure(error)
+            if not found:
+                return self.take()
+        return self._taken(found)
+
+    def _taken(self, found: list[Any]) -> _Taken:
+        chunks: list[Messages] = []
+        for whole, some in groupby(found, _is_batch):
+            if whole:
+                chunks += [one.value[one.value.before(self.fetch_offset) :] for one in some]
+            else:  # of the formats before, or of a batch that is odd
+                chunks.append(Messages.of(some))
+        return _Taken([Messages.joined(chunks)] if chunks else [])
 
     def _failure(self, error: Exception) -> Exception:
         partition, first = self.topic_partition.partition, max(self.next_fetch_offset, self.fetch_offset)
@@ -63,6 +86,18 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
         return Unreadable(partition, first, end, f"{type(error).__name__}: {error}"[:200])
 
 
+def _is_batch(record: Any) -> bool:
+    """Return whether what kafka-python takes for a record is a batch."""
+    return isinstance(record.value, Messages)
+
+
+class _Taken(list[Messages]):
+    """Chunks of messages, whose length is what the consumer counts: messages."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self))
+
+
 class _Batches:
     """The batches of a fetch, as `Fetcher.PartitionRecords` asks for them; `last` is the one it works on."""
 
@@ -72,46 +107,38 @@ class _Batches:
 
     def next_batch(self) -> Any:
         batch = self._records.next_batch()
-        self.last = _Batch(batch._buffer) if batch is not None and batch.magic == 2 else batch
+        self.last = _Batch(batch) if batch is not None and batch.magic == 2 else batch
         return self.last
 
 
 class _Batch(DefaultRecordBatch):  # type: ignore[misc]
-    """A batch that takes two things for sound which are: odd header names, and a transaction's end without its marker.
+    """A batch that hands out its records as if they were one, whose value is all of them in columns.
 
-    For kafka-python a header name that is not UTF-8 ends the batch, and all records after it are lost.
+    Batches that are damaged or odd are left to kafka-python, which says what is wrong, after the records before. Here a
+    transaction's end without its marker is sound.
     """
 
     _buffer: bytearray
+    _tried = _done = False
+
+    def __init__(self, batch: DefaultRecordBatch) -> None:
+        for name in DefaultRecordBatch.__slots__:  # without one more copy of the bytes
+            setattr(self, name, getattr(batch, name))
 
     def __next__(self) -> Any:
-        try:
+        if self.is_control_batch and not self.records_count:
+            return None  # compaction took the marker, and keeps the batch for what it says of its producer
+        if self._done:
+            raise StopIteration
+        if self._tried or self.is_control_batch:
             return super().__next__()
-        except StopIteration:
-            if self.is_control_batch and not self.records_count:
-                return None  # compaction took the marker, and keeps the batch for what it says of its producer
-            raise
-        except errors.CorruptRecordError as error:
-            # kafka-python decodes nothing of a record but the names of its headers.
-            if not isinstance(error.__context__, UnicodeDecodeError):
-                raise
-        self._buffer = _LenientBytes(self._buffer)
-        return super().__next__()
-
-
-class _LenientBytes(bytearray):
-    r"""Bytes that decode to text whatever they are.
-
-    Examples
-    --------
-    >>> _LenientBytes(b"caf\xe9!")[:4].decode("utf-8")
-    'caf\\xe9'
-
-    """
-
-    def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
-        return _LenientBytes(found) if isinstance(key, slice) else found
-
-    def decode(self, encoding: str = "utf-8", errors: str = "backslashreplace") -> str:
-        return super().decode(encoding, errors)
+        self._tried = True
+        first = 0 if self.compression_type else self.HEADER_STRUCT.size
+        data = memoryview(self._buffer)[first:]
+        messages = Messages.in_batch(data, self.base_offset, self.first_timestamp, self.records_count)
+        if messages is None:
+            return super().__next__()
+        if self.timestamp_type:  # the broker's
+            messages.columns[TIMESTAMP] = self.max_timestamp
+        self._done = True
+        return DefaultRecord(len(data), messages.offsets[-1], -1, 0, None, messages, [])

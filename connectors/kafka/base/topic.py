@@ -11,12 +11,10 @@ from kafka import KafkaConsumer, TopicPartition, errors
 
 from streamkernel.connectors.kafka.base.client import Unreachable, connect
 from streamkernel.connectors.kafka.base.fetched import FetchedRecords, Unreadable
+from streamkernel.connectors.kafka.base.messages import Messages
 from streamkernel.connectors.ports import ConnectorError, SourceError
 
-__all__ = ["Bounds", "ConnectTopic", "KafkaTopic", "Message", "OutOfRange"]
-
-Message: TypeAlias = Any
-"""A `kafka.consumer.fetcher.ConsumerRecord`: ``offset``, ``timestamp``, ``key``, ``value``, ``headers``, as bytes."""
+__all__ = ["Bounds", "ConnectTopic", "KafkaTopic", "OutOfRange"]
 
 ConnectTopic: TypeAlias = Callable[[str, Mapping[str, Any], int], "KafkaTopic"]
 """Makes a topic, as `KafkaTopic` does."""
@@ -147,7 +145,7 @@ class KafkaTopic:
         """Read a partition from another offset on."""
         self._consumer.seek(TopicPartition(self.name, partition), offset)
 
-    def poll(self, seconds: float) -> Mapping[int, list[Message]]:
+    def poll(self, seconds: float) -> Mapping[int, Messages]:
         """Return messages by partition; raises `Unreadable` and `OutOfRange`, each once for its cause."""
         try:
             found = self._consumer.poll(timeout_ms=round(1000 * seconds))
@@ -164,7 +162,7 @@ class KafkaTopic:
             return {}
         except (errors.KafkaError, RuntimeError) as error:
             raise self._failure_of(error) from None
-        return {place.partition: messages for place, messages in found.items()}
+        return {place.partition: Messages.joined(chunks) for place, chunks in found.items()}
 
     def reached(self, partition: int) -> int:
         """Return the offset at which reading a partition continues."""

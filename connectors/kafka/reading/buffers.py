@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from streamkernel.compute.record_batches import OFFSET
+from streamkernel.connectors.kafka.base.messages import Messages
 
 __all__ = ["Buffers", "PartitionBatch"]
 
 # Enough to learn from while more is read, and little enough for the other partitions to have their turn soon.
 MOST_MESSAGES, MOST_BYTES = 4096, 2**24
-
-_offset = attrgetter("offset")
-# The serialized sizes of the key, the value and the headers of a ConsumerRecord; -1 where there is none.
-_SIZES = itemgetter(10), itemgetter(11), itemgetter(12)
-
-
-def _bytes(messages: Sequence[Any] | None) -> int:
-    """Return about how many bytes of memory messages take."""
-    return sum(sum(map(size, messages)) for size in _SIZES) if messages else 0
 
 
 class PartitionBatch(NamedTuple):
@@ -42,13 +34,34 @@ class PartitionBatch(NamedTuple):
     partition: int
     first: int
     end: int
-    messages: Sequence[Any] | None
+    messages: Messages | None
     reason: str = ""
+
+    @classmethod
+    def of(cls, partition: int, messages: Messages) -> PartitionBatch:
+        """Return the batch of all of some messages."""
+        offsets = messages.columns[OFFSET]
+        return cls(partition, int(offsets[0]), int(offsets[-1]) + 1, messages)
+
+    @classmethod
+    def joined(cls, parts: Sequence[PartitionBatch]) -> PartitionBatch:
+        """Return batches of messages that follow one another as one; one of offsets without as it is."""
+        messages = [part.messages for part in parts if part.messages is not None]
+        return parts[0] if len(parts) == 1 else cls.of(parts[0].partition, Messages.joined(messages))
+
+    def goes_with(self, other: PartitionBatch) -> bool:
+        """Return whether both are of messages."""
+        return self.messages is not None and other.messages is not None
 
     @property
     def size(self) -> int:
         """The number of its records."""
         return self.end - self.first if self.messages is None else len(self.messages)
+
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes of memory it takes."""
+        return 0 if self.messages is None else self.messages.n_bytes
 
     def cut(self, most: int, before: int | None = None) -> tuple[PartitionBatch | None, PartitionBatch | None]:
         """Split the batch: at most `most` first records, all before the offset `before`, and the rest.
@@ -63,19 +76,17 @@ class PartitionBatch(NamedTuple):
         """
         before = self.end if before is None else min(before, self.end)
         if self.messages is None:
-            place = end = max(self.first, min(self.first + most, before))
+            place = max(self.first, min(self.first + most, before))
             index = place - self.first
         else:
-            index = min(most, bisect_left(self.messages, before, key=_offset))
-            if 0 < index < self.size:
-                place, end = self.messages[index].offset, self.messages[index - 1].offset + 1
+            index = min(most, self.messages.before(before))
         if index == 0:
             return None, self
         if index == self.size:
             return self, None
-        head = None if self.messages is None else self.messages[:index]
-        rest = None if self.messages is None else self.messages[index:]
-        return self._replace(end=end, messages=head), self._replace(first=place, messages=rest)
+        if self.messages is None:
+            return self._replace(end=place), self._replace(first=place)
+        return self.of(self.partition, self.messages[:index]), self.of(self.partition, self.messages[index:])
 
 
 @dataclass
@@ -85,16 +96,38 @@ class _Buffer:
     reached: int
     end: int
     batches: deque[PartitionBatch] = field(default_factory=deque)
+    waiting: int = 0
     handed_out: int = 0
     handed_out_to: int | None = None
 
     @property
-    def waiting(self) -> int:
-        return sum(batch.size for batch in self.batches)
-
-    @property
     def lag(self) -> int:
         return max(0, self.end - self.reached) + self.waiting
+
+    def put(self, batch: PartitionBatch) -> None:
+        self.reached = batch.end
+        self.waiting += batch.size
+        self.batches.append(batch)
+
+    def take(self, most: int, before: int | None) -> PartitionBatch | None:
+        """Take the next records: messages that trickled in are handed out in chunks all the same."""
+        parts: list[PartitionBatch] = []
+        while self.batches and most > 0 and (not parts or parts[0].goes_with(self.batches[0])):
+            head, rest = self.batches[0].cut(most, before)
+            if head is None:
+                break
+            self.batches.popleft()
+            if rest is not None:
+                self.batches.appendleft(rest)
+            parts.append(head)
+            most -= head.size
+        if not parts:
+            return None
+        taken = PartitionBatch.joined(parts)
+        self.waiting -= taken.size
+        self.handed_out += taken.size
+        self.handed_out_to = taken.end
+        return taken
 
 
 class Buffers:
@@ -127,31 +160,18 @@ class Buffers:
     def put(self, batch: PartitionBatch) -> None:
         """Add what was read, after what waits of its partition."""
         with self._changed:
-            buffer = self._buffers[batch.partition]
-            self._bytes += _bytes(batch.messages)
-            buffer.reached = batch.end
-            if buffer.batches and buffer.batches[-1].messages is not None and batch.messages is not None:
-                # Messages that trickle in are handed out in chunks all the same.
-                last = buffer.batches.pop()
-                batch = batch._replace(first=last.first, messages=[*(last.messages or ()), *batch.messages])
-            buffer.batches.append(batch)
+            self._bytes += batch.n_bytes
+            self._buffers[batch.partition].put(batch)
             self._changed.notify_all()
 
     def take(self, partition: int, most: int, before: int | None = None) -> PartitionBatch | None:
         """Take the next records of a partition, as `PartitionBatch.cut` does; None where none is there."""
         with self._changed:
-            buffer = self._buffers[partition]
-            head, rest = buffer.batches[0].cut(most, before) if buffer.batches else (None, None)
-            if head is None:
-                return None
-            buffer.batches.popleft()
-            if rest is not None:
-                buffer.batches.appendleft(rest)
-            buffer.handed_out += head.size
-            buffer.handed_out_to = head.end
-            self._bytes -= _bytes(head.messages)
-            self._changed.notify_all()
-            return head
+            taken = self._buffers[partition].take(most, before)
+            if taken is not None:
+                self._bytes -= taken.n_bytes
+                self._changed.notify_all()
+            return taken
 
     def waiting(self, partition: int) -> tuple[int, int] | None:
         """Return how many records of a partition wait, and the offset after the last; None where none waits."""

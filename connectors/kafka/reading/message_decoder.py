@@ -5,17 +5,20 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Collection, Iterator, Sequence
-from itertools import compress, pairwise, repeat
-from operator import attrgetter
+from itertools import compress, pairwise
 from typing import Any, Literal, TypeAlias, cast
 
+import numpy as np
+
+from streamkernel.compute.record_batches import OFFSET, VALUE_LENGTH
 from streamkernel.connectors.columns.uses import type_of
 from streamkernel.connectors.decode import UndecodableError, shown
+from streamkernel.connectors.kafka.base.messages import Message
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.pass_through import Passed, SourceMessage
 from streamkernel.connectors.pass_through_reader import PassThrough
-from streamkernel.connectors.ports import ColumnUse, Fault, Position, Record
+from streamkernel.connectors.ports import ColumnUse, Fault, Offsets, Position, Record
 
 __all__ = ["Include", "MessageDecoder"]
 
@@ -23,10 +26,6 @@ Include: TypeAlias = Literal["key", "headers", "timestamp"]
 
 # No text has these, and the bytes of a number often do.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-
-_value = attrgetter("value")
-_offset = attrgetter("offset")
-_size = attrgetter("serialized_value_size")
 
 
 class MessageDecoder:
@@ -66,7 +65,7 @@ class MessageDecoder:
             Where the first one never can.
 
         """
-        return batch.size if batch.messages is None else self._decoder.ready(list(map(_value, batch.messages)))
+        return batch.size if batch.messages is None else self._decoder.ready(batch.messages.values)
 
     def knows(self, value: bytes) -> bool:
         """Return whether a value alone can be decoded for now; raises as `ready`."""
@@ -76,22 +75,17 @@ class MessageDecoder:
         """Return a record for each message of a stream, or for each offset where none could be read."""
         if batch.messages is None:
             fault = Fault("corrupt", f"the message cannot be read: {batch.reason}")
-            places = _positions(stream, batch.partition, range(batch.first, batch.end + 1))
+            places = Offsets(stream, batch.partition, np.arange(batch.first, batch.end + 1))
             return [Record({}, None, place, following, b"", fault) for place, following in pairwise(places)]
         messages = batch.messages
-        if batch.end - batch.first == len(messages):
-            places = _positions(stream, batch.partition, range(batch.first, batch.end + 1))
-            starts, ends = places[:-1], places[1:]
+        offsets = messages.columns[OFFSET]
+        starts = Offsets(stream, batch.partition, offsets)
+        ends = Offsets(stream, batch.partition, offsets + 1)
+        sizes = messages.columns[VALUE_LENGTH]
+        if sizes.min() < 0 or sizes.max() > self._max_record_bytes:
+            records: Sequence[Record] = self._unequal(messages.values, sizes.tolist(), starts, ends)
         else:
-            offsets = list(map(_offset, messages))
-            starts = _positions(stream, batch.partition, offsets)
-            ends = _positions(stream, batch.partition, [offset + 1 for offset in offsets])
-        values = list(map(_value, messages))
-        sizes = list(map(_size, messages))
-        if min(sizes) < 0 or max(sizes) > self._max_record_bytes:
-            records: Sequence[Record] = self._unequal(values, sizes, starts, ends)
-        else:
-            records = self._decoder.records(values, starts, ends)
+            records = self._decoder.records(cast("list[bytes]", messages.values), starts, ends)
         if self._include:
             records = list(map(self._with_extras, records, messages))
         if self.passing is not None:
@@ -115,7 +109,7 @@ class MessageDecoder:
         return uses + [ColumnUse(name, shown(record.x[name]), type_of(record.x[name]), "input") for name in beside]
 
     def _unequal(
-        self, values: Sequence[bytes | None], sizes: Sequence[int], starts: list[Position], ends: list[Position]
+        self, values: Sequence[bytes | None], sizes: Sequence[int], starts: Sequence[Position], ends: Sequence[Position]
     ) -> list[Record]:
         """Decode where some of the messages have no value, or one that is too long."""
         plain = [0 <= size <= self._max_record_bytes for size in sizes]
@@ -132,7 +126,7 @@ class MessageDecoder:
         detail = f"{len(value):,} bytes, more than max_record_bytes ({self._max_record_bytes:,})"
         return Record({}, None, start, end, value[: self._max_record_bytes], Fault("too_long", detail))
 
-    def _with_extras(self, record: Record, message: Any) -> Record:
+    def _with_extras(self, record: Record, message: Message) -> Record:
         if record.fault is not None or record.blank:
             return record
         try:
@@ -143,7 +137,7 @@ class MessageDecoder:
             extras.pop(name, None)
         return record._replace(x=extras | record.x)
 
-    def _with_passed(self, record: Record, passing: PassThrough, message: Any) -> Record:
+    def _with_passed(self, record: Record, passing: PassThrough, message: Message) -> Record:
         passed = SourceMessage(message.key, tuple(message.headers), message.timestamp) if passing.message else None
         if not passing.columns:  # by far the most frequent case: the value need not be read once more
             odd = record.fault is not None or record.blank
@@ -156,7 +150,7 @@ class MessageDecoder:
         about["kafka.timestamp"] = message.timestamp / 1000 if message.timestamp >= 0 else None
         return self._decoder.with_passed(record, passing, about, passed)
 
-    def _extras(self, message: Any) -> Iterator[tuple[str, Any]]:
+    def _extras(self, message: Message) -> Iterator[tuple[str, Any]]:
         if "key" in self._include and message.key is not None:
             yield "kafka.key", as_text(message.key)
         if "timestamp" in self._include and message.timestamp >= 0:
@@ -165,12 +159,6 @@ class MessageDecoder:
             for name, value in message.headers:
                 if value is not None:
                     yield f"kafka.header.{name}", as_text(value)
-
-
-def _positions(stream: str, partition: int, offsets: Sequence[int]) -> list[Position]:
-    # The same as calling Position for each, and much cheaper.
-    fields = zip(repeat(stream), repeat(partition), offsets, repeat(None), strict=False)
-    return list(cast("Iterator[Position]", map(tuple.__new__, repeat(Position), fields)))
 
 
 def as_text(data: bytes) -> str:

@@ -182,8 +182,9 @@ class TopicReader:
         if found:
             self._outage.end()
         for partition, messages in found.items():
-            buffers.put(PartitionBatch(partition, messages[0].offset, messages[-1].offset + 1, messages))
-            buffers.note(partition, messages[-1].offset + 1, topic.end(partition))
+            batch = PartitionBatch.of(partition, messages)
+            buffers.put(batch)
+            buffers.note(partition, batch.end, topic.end(partition))
         return bool(found)
 
     def _look(self, topic: KafkaTopic, buffers: Buffers, waiting_since: float) -> None:

@@ -1,0 +1,151 @@
+"""Messages in columns: numbers in arrays, bytes in one buffer, an object for each only where somebody asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from kafka.record.util import decode_varint, encode_varint
+
+from streamkernel.compute.record_batches import (
+    HEADERS,
+    KEY,
+    OFFSET,
+    SIZE,
+    VALUE,
+    VALUE_LENGTH,
+    find_records,
+)
+
+__all__ = ["Message", "Messages"]
+
+# A record of a batch has seven numbers, of a byte at least.
+_LEAST_BYTES = 7
+# kafka-python reads later ones too.
+_LAST_TIME = 2**63 - 1
+
+Columns = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Message(NamedTuple):
+    """A message of a topic; its time is in milliseconds since 1970, or -1."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+
+
+class Messages:
+    """Consecutive messages of a partition.
+
+    Parameters
+    ----------
+    buffer
+        The bytes of all, or a view of them until they are `joined`.
+    columns
+        What `streamkernel.compute.record_batches` knows of them; places count in the buffer.
+
+    Examples
+    --------
+    >>> messages = Messages.of([Message(5, -1, b"k", b"one", [("h", b"1")]), Message(7, -1, None, None, [])])
+    >>> messages.values, messages.offsets, [message.headers for message in messages]
+    ([b'one', None], [5, 7], [[('h', b'1')], []])
+
+    """
+
+    def __init__(self, buffer: bytes | memoryview, columns: Columns) -> None:
+        self.buffer: Any = buffer
+        self.columns = columns
+
+    @classmethod
+    def of(cls, found: Iterable[Any]) -> Messages:
+        """Return messages that somebody else has made objects of."""
+        buffer, rows = bytearray(), []
+        for one in found:
+            time = -1 if one.timestamp is None else one.timestamp
+            first, row = len(buffer), [one.offset, min(max(time, -_LAST_TIME), _LAST_TIME)]
+            for part in (one.key, one.value):
+                row += len(buffer), -1 if part is None else len(part)
+                buffer += part or b""
+            row += len(buffer), len(one.headers)
+            for name, value in one.headers:
+                for part in (name.encode(), value):
+                    encode_varint(-1 if part is None else len(part), buffer.append)
+                    buffer += part or b""
+            rows.append([*row, len(buffer) - first])
+        return cls(bytes(buffer), np.array(rows, np.int64).T.copy())
+
+    @classmethod
+    def in_batch(cls, data: memoryview, base_offset: int, first_timestamp: int, count: int) -> Messages | None:
+        """Return the messages that `data` consists of; None where `find_records` refuses it."""
+        if not 0 < count <= len(data) // _LEAST_BYTES:
+            return None
+        columns = np.empty((SIZE + 1, count), np.int64)
+        found = find_records(np.frombuffer(data, np.uint8), base_offset, first_timestamp, columns)
+        return cls(data, columns) if found else None
+
+    @classmethod
+    def joined(cls, several: Sequence[Messages]) -> Messages:
+        """Return messages that follow one another as one."""
+        if len(several) == 1 and isinstance(several[0].buffer, bytes):
+            return several[0]
+        parts, all_columns, length = [], [], 0
+        for messages in several:
+            columns = messages.columns.copy()
+            # What was cut off at either end is left behind. A message is no shorter than from its key on.
+            first, last = columns[KEY, 0], columns[KEY, -1] + columns[SIZE, -1]
+            columns[[KEY, VALUE, HEADERS]] += length - first
+            parts.append(memoryview(messages.buffer)[first:last])
+            all_columns.append(columns)
+            length += len(parts[-1])
+        return cls(b"".join(parts), np.concatenate(all_columns, axis=1))
+
+    def __len__(self) -> int:
+        return int(self.columns.shape[1])
+
+    def __getitem__(self, part: slice) -> Messages:
+        return Messages(self.buffer, self.columns[:, part])
+
+    def __iter__(self) -> Iterator[Message]:
+        for value, (offset, timestamp, key, key_length, _, _, headers, n_headers, _) in zip(
+            self.values, self.columns.T.tolist(), strict=True
+        ):
+            key_bytes = None if key_length < 0 else self.buffer[key : key + key_length]
+            yield Message(offset, timestamp, key_bytes, value, self._headers(headers, n_headers))
+
+    def _headers(self, at: int, count: int) -> list[tuple[str, bytes | None]]:
+        headers = []
+        for _ in range(count):
+            length, begin = decode_varint(self.buffer, at)
+            # A name that is not UTF-8 is odd, and costs no record.
+            name = self.buffer[begin : begin + length].decode(errors="backslashreplace")
+            length, at = decode_varint(self.buffer, begin + length)
+            headers.append((name, None if length < 0 else self.buffer[at : at + length]))
+            at += max(length, 0)
+        return headers
+
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes of memory they take."""
+        return int(self.columns[SIZE].sum())
+
+    @property
+    def offsets(self) -> list[int]:
+        """Where each is in its partition."""
+        offsets: list[int] = self.columns[OFFSET].tolist()
+        return offsets
+
+    @cached_property
+    def values(self) -> list[bytes | None]:
+        """The value of each; None for a tombstone."""
+        begins, lengths, buffer = self.columns[VALUE], self.columns[VALUE_LENGTH], self.buffer
+        ends = np.where(lengths < 0, -1, begins + lengths).tolist()
+        return [None if end < 0 else buffer[begin:end] for begin, end in zip(begins.tolist(), ends, strict=True)]
+
+    def before(self, offset: int) -> int:
+        """Return how many are before an offset."""
+        return int(np.searchsorted(self.columns[OFFSET], offset))
