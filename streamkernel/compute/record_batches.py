@@ -42,7 +42,7 @@ def _after_bytes(data: Array, at: int, end: int, least: int) -> Any:
 
 @jit
 def _after_headers(data: Array, at: int, end: int, count: int) -> int:
-    """Where so many headers end that begin at a place; -1 where they are damaged."""
+    """Where `count` headers end that begin at a place; -1 where they are damaged."""
     for _ in range(count):
         _, _, at = _after_bytes(data, at, end, 0)
         _, _, at = _after_bytes(data, at, end, -1)
