@@ -188,7 +188,6 @@ def read_number(at: int, end: int, strict: bool, powers: int) -> Any:
     `strict` is JSON with integers of up to 64 bits. Else it is what Python's float takes, without blanks, underscores
     and words.
     """
-    inlined()
     start = at
     negative = is_next(at, end, _MINUS)
     if negative or (is_next(at, end, _PLUS) and not strict):
