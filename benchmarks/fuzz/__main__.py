@@ -24,6 +24,7 @@ TARGETS = {
     "configurations": "benchmarks.fuzz.configurations.Configurations",
     "http": "benchmarks.fuzz.http.Http",
     "values": "benchmarks.fuzz.values.Values",
+    "scanners": "benchmarks.fuzz.scanners.Scanners",
 }
 _MOST_SHOWN = 20
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from streamkernel.compute.decimals import WORD, powers_of_five
+from streamkernel.compute.decimals import powers_of_five
 from streamkernel.compute.jit import Array
 from streamkernel.compute.scanning import (
     MOST_BYTES,
@@ -30,16 +30,14 @@ from streamkernel.compute.scanning import (
     scan_objects,
 )
 from streamkernel.connectors.columns.rules import ColumnRules
-from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings
+from streamkernel.connectors.columns.settings import ColumnSettings, ColumnType, InputSettings
 from streamkernel.connectors.decode import TargetDecoder
 from streamkernel.connectors.names import nfc
-from streamkernel.connectors.ports import CodedColumn
+from streamkernel.connectors.ports.columns import CodedColumn
 
 __all__ = ["ColumnScanner", "JsonScanner", "ScannedRows"]
 
 _MISSING, _ODD = -1, -2
-# Of a column none of whose values can be read here.
-_NOTHING = 2 * WORDS
 _MOST_KEYS = 256
 _LOOKED_AT = 4
 # Records that are left out where most are odd: twice as many each time.
@@ -103,22 +101,22 @@ class ColumnScanner(ABC):
         A plain record has exactly what its decoder makes of it.
         """
         n = len(starts)
-        if not self._usable or n == 0 or self.resting:
+        if not self._usable or n == 0 or self._rest > 0:
             self._rest -= n
             return None
         if starts.min() < 0 or ends.max() > len(buffer):
             raise ValueError("a record is not within the bytes")
-        if ends.min() < WORD:
-            buffer, starts, ends = bytes(WORD) + buffer, starts + WORD, ends + WORD
         if self._words.total[0] > MOST_WORDS // 2 or self._words.table[self._n_words, 0] > MOST_BYTES // 2:
             self._forget()
         shape = n, len(self._names)
         numbers, codes, plain = np.full(shape, np.nan), np.full(shape, _MISSING), np.empty(n, np.bool_)
         last = np.full(len(self._names), _MISSING)
+        # In memory, a head and a zero stand round bytes, which may be read too.
         data = np.frombuffer(buffer, np.uint8).ctypes.data
         found = places(self._words, self._powers, self._keys, self._kinds, numbers, codes, last)
         self._read(data, starts, ends, _is_utf8(buffer), found, plain)
         self._learn_words()
+        plain &= self._may_be_plain(codes)
         coded = {column: self._coded(column, codes, plain) for column in self._values}
         odd = np.flatnonzero(~plain)
         numbers[odd] = np.nan
@@ -128,11 +126,6 @@ class ColumnScanner(ABC):
         self._next_rest = min(2 * self._next_rest, _LONGEST_REST) if self._rest else _FIRST_REST
         return self._rows(numbers, coded, plain)
 
-    @property
-    def resting(self) -> bool:
-        """Whether the next records are left out, because most of the last ones were odd."""
-        return self._rest > 0
-
     @abstractmethod
     def _read(self, data: int, starts: Array, ends: Array, sound: bool, found: Places, plain: Array) -> None:
         """Fill in the arrays."""
@@ -140,6 +133,10 @@ class ColumnScanner(ABC):
     @abstractmethod
     def _value(self, word: bytes) -> Any:
         """Return what a word says; raises ValueError."""
+
+    def _may_be_plain(self, _codes: Array) -> Array | bool:
+        """Whether each record may be plain, by the words that it has."""
+        return True
 
     def _add_columns(self, names: Sequence[str]) -> None:
         self._names += names
@@ -153,12 +150,12 @@ class ColumnScanner(ABC):
         reader = self._rules.column(name)
         if reader is None:
             return 0
-        kind = self._rules.settings.types.get(name, ColumnSettings()).type
-        if kind == "date":
-            return _NOTHING
-        if kind in ("string", "hash"):
-            return TEXTS
+        if self._type(name) in ("string", "hash"):
+            return WORDS
         return TEXTS | (NUMBERS | TRUTHS if reader.keeps_numbers else 0)
+
+    def _type(self, name: str) -> ColumnType:
+        return self._rules.settings.types.get(name, ColumnSettings()).type
 
     def _forget(self) -> None:
         """Begin again with words."""
@@ -190,11 +187,14 @@ class ColumnScanner(ABC):
         """Return the text or label that a word becomes, None for a missing one; raises ValueError."""
         name, value = self._names[column], self._value(word)
         if name == self._target:
-            return self._targets.decode(value)
-        reader = self._rules.column(name)
-        (read,) = (None,) if reader is None else reader.read(value)
-        if read is not None and type(read) is not str:
-            raise ValueError("a number among texts")
+            read: Any = self._targets.decode(value)
+            is_odd = self._is_float and read is not None
+        else:
+            reader = self._rules.column(name)
+            (read,) = (None,) if reader is None else reader.read(value)
+            is_odd = not isinstance(read, str | None)
+        if is_odd:
+            raise ValueError("a number among words")
         return read
 
     def _coded(self, column: int, codes: Array, plain: Array) -> CodedColumn:
@@ -281,7 +281,9 @@ class JsonScanner(ColumnScanner):
 
     def _may_be_known(self, name: str) -> bool:
         is_plain = name.isascii() and name.isprintable() and '"' not in name and "\\" not in name
-        return is_plain and len(name) <= self._rules.max_string and name not in self._names
+        # The parts of a missing date may be other columns too, which are then missing.
+        is_plain = is_plain and len(name) <= self._rules.max_string and self._type(name) != "date"
+        return is_plain and name not in self._names
 
 
 def _is_utf8(buffer: bytes) -> bool:

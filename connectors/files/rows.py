@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from streamkernel.connectors.bulk import BulkDecoder
 from streamkernel.connectors.columns.readers import inputs_of_columns
 from streamkernel.connectors.columns.rules import ColumnRules
+from streamkernel.connectors.columns.scanner import ColumnScanner
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.decode import UndecodableError, present
 from streamkernel.connectors.files.fields import counted, csv_rows, n_named, split_fields
 from streamkernel.connectors.files.header import HEADER_MOVED, HeaderAgain
+from streamkernel.connectors.files.row_scanner import CsvScanner
 from streamkernel.connectors.ports import Label
 from streamkernel.connectors.target_columns import Target
 
@@ -60,6 +63,11 @@ class CsvRows(BulkDecoder):
             for index, name in enumerate(columns)
             if name != self.target
         ]
+
+    @cached_property
+    def scanner(self) -> ColumnScanner | None:
+        given = self.target, self.target_type, self.delimiter, self.encoding, self.max_string
+        return CsvScanner(self._header, *given, self.rules)
 
     def decode_all(
         self, raws: Sequence[bytes]

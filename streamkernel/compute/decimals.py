@@ -182,13 +182,12 @@ def nearest_of_many(at: int, end: int, q: int, powers: int) -> Any:
 
 
 @jit
-def read_number(at: Any, end: int, strict: bool, powers: int) -> Any:
+def read_number(at: int, end: int, strict: bool, powers: int) -> Any:
     """Where a number ends, and its value; where it begins, if there is none, and NaN where its value is not known here.
 
     `strict` is JSON with integers of up to 64 bits. Else it is what Python's float takes, without blanks, underscores
     and words.
     """
-    inlined()
     start = at
     negative = is_next(at, end, _MINUS)
     if negative or (is_next(at, end, _PLUS) and not strict):
@@ -200,8 +199,7 @@ def read_number(at: Any, end: int, strict: bool, powers: int) -> Any:
         at += 1
     else:
         at, w = read_digits(at, end, _ZERO)
-    n = at - first
-    q: Any = 0
+    n, q = at - first, 0
     if strict and (n == 0 or (n > 1 and load_byte(first) == _NOUGHT)):
         return start, np.nan
     whole = not is_next(at, end, _POINT)
@@ -222,7 +220,7 @@ def read_number(at: Any, end: int, strict: bool, powers: int) -> Any:
             return start, np.nan
         if at - begin > _MOST_EXPONENT_DIGITS:
             return at, np.nan
-        q += -np.int64(exponent) if down else np.int64(exponent)
+        q += int(-np.int64(exponent) if down else np.int64(exponent))
     if whole and strict:
         known = n <= MOST_DIGITS and w < _WHOLE_BELOW and not (negative and w == _ZERO)
         value = float(np.int64(w)) if known else np.nan

@@ -39,7 +39,9 @@ _U = np.uint64
 _ONES, _HIGHS, _PRIME = _U(0x0101010101010101), _U(0x8080808080808080), _U(0x9E3779B97F4A7C15)
 _ZERO, _ONE, _HALF = _U(0), _U(1), _U(32)
 _QUOTE, _ESCAPE, _COMMA, _COLON, _OPEN, _CLOSE, _BLANK, _NINE, _E = b'"\\,:{} 9e'
-_BLANKS, _ESCAPED, _MARK = tuple(b" \t\r\n"), tuple(b'"\\/bfnrt'), 0xEF
+_BLANKS, _ESCAPED = tuple(b" \t\r\n"), tuple(b'"\\/bfnrt')
+# Of UTF-8: the first byte of a byte order mark, and the bits that bytes within a letter have.
+_MARK, _LETTER, _WITHIN = 0xEF, 0xC0, 0x80
 _TRUE, _NULL, _FALSE, _FOUR = (
     _U(int.from_bytes(word, "little")) for word in (b"true", b"null", b"fals", b"\xff\xff\xff\xff")
 )
@@ -85,7 +87,8 @@ def no_words() -> Words:
 
 def packed_keys(names: list[bytes]) -> Array:
     """Keys of JSON, each with its length and the quote after it, uint64 of shape (K, words)."""
-    width = max(map(len, names), default=0) // WORD + 1
+    # `same_bytes` reads a word more.
+    width = (max(map(len, names), default=0) + 1) // WORD + 1
     packed = [(len(name) + 1).to_bytes(WORD, "little") + (name + b'"').ljust(width * WORD, b"\0") for name in names]
     return np.frombuffer(b"".join(packed), "<u8").astype(np.uint64).reshape(len(names), width + 1)
 
@@ -100,7 +103,7 @@ def places(words: Words, powers: Array, keys: Array, kinds: Array, numbers: Arra
     - last: The row that had each key last, int64 of shape (K,); all -1.
     """
     arrays = (*words, powers, keys, kinds, numbers, codes, last)
-    return Places._make([*(one.ctypes.data for one in arrays), len(kinds), keys.shape[1] * WORD])
+    return Places(*[*(one.ctypes.data for one in arrays), len(kinds), keys.shape[1] * WORD])
 
 
 @instruction(types.intp, None)
@@ -151,7 +154,7 @@ def word_number(at: int, end: int, column: int, places: Places) -> Any:
     for k in range(at, end, WORD):
         hashed = (hashed ^ word_at(k, end)) * _PRIME
         hashed ^= hashed >> _HALF
-    slot = np.int64(hashed % _U(_SLOTS))
+    slot = int(np.int64(hashed % _U(_SLOTS)))
     for _ in range(_MOST_LOOKS):
         number = load(places.slots + WORD * slot)
         if number == _NONE:
@@ -166,7 +169,7 @@ def word_number(at: int, end: int, column: int, places: Places) -> Any:
 
 
 @jit
-def add_word(at: int, end: int, column: int, hashed: Any, slot: Any, places: Places) -> Any:
+def add_word(at: int, end: int, column: int, hashed: Any, slot: int, places: Places) -> Any:
     """Remember a word in a slot, and give its number; -1 where there is no room."""
     number = load(places.total)
     entry = places.table + 4 * WORD * number
@@ -296,3 +299,47 @@ def scan_objects(data: int, begins: Array, ends: Array, sound: bool, places: Pla
     """
     for row in range(begins.shape[0]):
         plain[row] = scan_object(data + begins[row], data + ends[row], row, sound, places)
+
+
+@jit
+def scan_row(at: int, end: int, row: int, delimiter: int, sound: bool, places: Places) -> bool:
+    """Read a row of CSV; give False where it is odd."""
+    # A row of half a letter, or with a mark before it.
+    if at == end or load_byte(at) == _MARK or load_byte(at) & _LETTER == _WITHIN or load_byte(end) & _LETTER == _WITHIN:
+        return False
+    for column in range(places.n_columns):
+        if column:
+            if not is_next(at, end, delimiter):
+                return False
+            at += 1
+        quoted = is_next(at, end, _QUOTE)
+        first = at + 1 if quoted else at
+        stop, is_ascii = find_stop(first, end, _QUOTE if quoted else delimiter, _QUOTE, _BLANK)
+        if not (sound or is_ascii) or (quoted and not is_next(stop, end, _QUOTE)):
+            return False
+        at = stop + 1 if quoted else stop
+        kind, cell = load(places.kinds + WORD * column), WORD * (places.n_columns * row + column)
+        value = number_between_blanks(first, stop, places.powers) if kind & NUMBERS else np.nan
+        if not np.isnan(value):
+            store(places.numbers + cell, value)
+        elif kind and stop > first:
+            code = word_number(first, stop, column, places)
+            if code < 0:
+                return False
+            store(places.codes + cell, code)
+    return at == end
+
+
+@jit
+def number_between_blanks(at: int, end: int, powers: int) -> float:
+    """The number that a field is, with blanks round it; NaN where it is none, or its value is not known here."""
+    at = after_blanks(at, end)
+    after, value = read_number(at, end, False, powers)
+    return value if after > at and after_blanks(after, end) == end else np.nan
+
+
+@jit
+def scan_rows(data: int, begins: Array, ends: Array, delimiter: int, sound: bool, places: Places, plain: Array) -> None:
+    """Read rows of CSV; see `scan_objects`."""
+    for row in range(begins.shape[0]):
+        plain[row] = scan_row(data + begins[row], data + ends[row], row, delimiter, sound, places)

@@ -16,7 +16,8 @@ def test_a_case_is_the_same_whenever_it_is_tried():
 
 
 @pytest.mark.parametrize(
-    ("target", "cases"), [("records", 3), ("checkpoints", 10), ("configurations", 20), ("marks", 20), ("values", 300)]
+    ("target", "cases"),
+    [("records", 3), ("checkpoints", 10), ("configurations", 20), ("marks", 20), ("values", 300), ("scanners", 10)],
 )
 def test_a_few_cases_find_nothing(target, cases, tmp_path):
     if target == "values":
