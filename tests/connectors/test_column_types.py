@@ -60,7 +60,7 @@ def csv(folder: Path, inputs: InputSettings, *prices: str, target: str | None = 
     path.write_text("\n".join(["price;color", *(f"{price};red" for price in prices)]) + "\n", encoding="utf-8")
     with CsvSource(path, target, "float", ";", inputs=inputs) as source:
         source.open()
-        records = source.poll(100, 0)
+        records = list(source.poll(100, 0))
         one_by_one = [source.decode(one.raw, one.position, one.next) for one in records]
     assert records == one_by_one
     return [one.fault.reason if one.fault else one.y if target else one.x.get("price") for one in records]

@@ -72,7 +72,7 @@ class MajorityClass:
             self._correct[best] += here[best]
             counts.update(here)
         else:
-            self._count_each(targets)
+            self._count_each(targets, here)
         self._n += len(targets)
 
     def get(self, name: str) -> float:
@@ -95,16 +95,18 @@ class MajorityClass:
             if not before:
                 self._log_loss += _LOSS_OF_A_NEW_CLASS - math.log(self._n + targets.index(one))
 
-    def _count_each(self, targets: Sequence[int]) -> None:
-        counts, best, most = self._targets, self._best, self._targets[self._best] if self._best else 0
-        guesses = []
-        for target in targets:
-            guesses.append(best)
-            counts[target] = count = counts[target] + 1
-            # Of classes that came equally often, the one that came first wins. The classes past the limit are many.
-            if count >= most and (target == best or count > most or target < best) and target != OTHER:
-                best, most = target, count
-        self._best = best
+    def _count_each(self, targets: Sequence[int], here: Counter[int]) -> None:
+        """Predict each class where another one may become the most frequent."""
+        # The classes past the limit are many. Of others that came equally often, the one that came first wins.
+        classes = np.array(sorted({*here, self._best} - {OTHER}), np.int64)
+        came = np.array(targets)[:, None] == classes
+        before = np.array([self._targets[one] for one in classes.tolist()]) + np.cumsum(came, axis=0) - came
+        self._targets.update(here)
+        if len(classes):
+            guesses = np.where(before.max(axis=1) > 0, classes[before.argmax(axis=1)], OTHER).tolist()
+            self._best = max(classes.tolist(), key=self._targets.__getitem__)
+        else:
+            guesses = [OTHER] * len(targets)
         self._predictions.update(guesses)
         self._correct.update(compress(targets, map(operator.eq, targets, guesses)))
         del self._correct[OTHER]
