@@ -40,7 +40,7 @@ def to_json(value: Any) -> bytes:
 
 
 @dataclass(eq=False)
-class LineColumns(Sequence[Mapping[str, Any]]):
+class ColumnLines(Sequence[Mapping[str, Any]]):
     """Lines that are kept in columns: each is a dict only when it is asked for.
 
     Parameters
@@ -53,7 +53,7 @@ class LineColumns(Sequence[Mapping[str, Any]]):
 
     Examples
     --------
-    >>> lines = LineColumns(2, {"prediction": [True, None], "probabilities": {"a": np.array([0.5, 1.0])}, "model": "m"})
+    >>> lines = ColumnLines(2, {"prediction": [True, None], "probabilities": {"a": np.array([0.5, 1.0])}, "model": "m"})
     >>> lines[1]
     {'prediction': None, 'probabilities': {'a': 1.0}, 'model': 'm'}
     >>> to_json_lines(lines[:1]) == to_json_lines(lines).splitlines(keepends=True)[0]
@@ -108,7 +108,7 @@ def to_json_lines(values: Sequence[Any]) -> bytearray:
     """Encode each value as `to_json` does, on a line of its own."""
     lines = bytearray()
     try:
-        if not isinstance(values, LineColumns):
+        if not isinstance(values, ColumnLines):
             # Each is freed before the next is made: hundreds at once grow and trim the heap, at twice the cost.
             for value in values:
                 lines += orjson.dumps(value, _encode_rest, _LINE_OPTIONS)

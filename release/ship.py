@@ -26,6 +26,7 @@ from numba.core.registry import CPUDispatcher
 import streamkernel
 from streamkernel.compute.caching import SHIPPED
 from streamkernel.compute.levels import LEVEL, LEVELS, VARIABLE
+from streamkernel.connectors.compiled import compile_decoders
 
 ESTIMATORS = "AdaptiveKernelClassifier", "AdaptiveKernelRegressor", "KernelClassifier", "KernelRegressor"
 N_RECORDS = 2_500
@@ -48,7 +49,8 @@ def records(n_classes: int, has_text: bool) -> Iterator[tuple[dict[str, Any], An
 
 
 def learn() -> None:
-    """Learn and predict by the default estimators, one record at a time and in chunks."""
+    """Decode, learn and predict by the default estimators, one record at a time and in chunks."""
+    compile_decoders()
     for name in ESTIMATORS:
         for n_classes in (2, 3) if name.endswith("Classifier") else (1,):
             for has_text in (False, True):

@@ -49,7 +49,7 @@ STACKS = {
         {"objects"},
         {"registry"},
         {"files", "kafka", "memory", "river"},
-        {"journal", "parquet"},
+        {"compiled", "journal", "parquet"},
         {"__init__"},
     ],
     "connectors/registry": [

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.connectors.class_columns import PROBABILITIES, ClassColumns
-from streamkernel.connectors.encode import LineColumns, to_json, to_json_lines
+from streamkernel.connectors.encode import ColumnLines, to_json, to_json_lines
 from streamkernel.connectors.files.bytes import open_file
 from streamkernel.connectors.files.existing import Existing, is_special
 from streamkernel.connectors.files.fields import csv_rows, csv_text
@@ -162,7 +162,7 @@ class CsvSink(LineSink):
         rows: list[Iterable[Any]] = []
         columns = self._columns
         lines = list(map(self._spread, lines)) if self._spread.names else lines
-        first = lines.columns if isinstance(lines, LineColumns) else lines[0]
+        first = lines.columns if isinstance(lines, ColumnLines) else lines[0]
         if self._appended and columns is not None and columns.keys() != first.keys():
             raise SinkError(
                 f"{self.path}: lines of the columns {', '.join(first)} cannot be appended to a file of the columns "
@@ -178,14 +178,14 @@ class CsvSink(LineSink):
         if columns is None:
             columns = dict.fromkeys(first)
             rows.append(columns)
-        for line in [first] if isinstance(lines, LineColumns) else lines:
+        for line in [first] if isinstance(lines, ColumnLines) else lines:
             if not columns.keys() >= line.keys():
                 unknown = next(name for name in line if name not in columns)
                 raise SinkError(
                     f"{self.path}: there is no column for {unknown!r}: the columns are those of the first line, "
                     f"{', '.join(columns)}"
                 )
-        if isinstance(lines, LineColumns):
+        if isinstance(lines, ColumnLines):
             rows += zip(*(_fields(lines, name) for name in columns), strict=True)
         else:
             rows += [[_field(line.get(name)) for name in columns] for line in lines]
@@ -200,11 +200,11 @@ def _field(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else to_json(value).decode()
 
 
-def _fields(lines: LineColumns, name: str) -> Iterable[Any]:
+def _fields(lines: ColumnLines, name: str) -> Iterable[Any]:
     """Return what `_field` makes of one column of each line."""
     column = lines.columns.get(name)
     if isinstance(column, dict):
-        return to_json_lines(LineColumns(len(lines), column)).decode().split("\n")[:-1]
+        return to_json_lines(ColumnLines(len(lines), column)).decode().split("\n")[:-1]
     if isinstance(column, np.ndarray):
         return list(column.tolist())
     return map(_field, column) if isinstance(column, list) else repeat(_field(column), len(lines))

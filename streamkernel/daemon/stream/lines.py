@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.connectors.encode import LineColumns, to_json
+from streamkernel.connectors.encode import ColumnLines, to_json
 from streamkernel.connectors.pass_through import MessageLine
 from streamkernel.connectors.ports import Offsets, Position, Record, RecordColumns
 from streamkernel.daemon.stream.results import taken
@@ -93,13 +93,13 @@ def predictions(
         entries = {name: _entries(one, places) for name, one in others.items()}
         columns["models"] = [dict(zip(entries, row, strict=True)) for row in zip(*entries.values(), strict=True)]
     if records and not isinstance(records, RecordColumns) and records[0].passed is not None:  # of all or of none
-        lines = list(map(_with_passed, LineColumns(len(records), columns)[:], records))
+        lines = list(map(_with_passed, ColumnLines(len(records), columns)[:], records))
         for line in lines if checkpoint is not None else ():
             line["checkpoint"] = checkpoint
         return lines
     if checkpoint is not None:
         columns["checkpoint"] = checkpoint
-    return LineColumns(len(records), columns)
+    return ColumnLines(len(records), columns)
 
 
 def _entries(result: AdvanceResult | None, places: Sequence[int]) -> list[dict[str, Any]]:
