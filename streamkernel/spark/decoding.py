@@ -113,7 +113,7 @@ class KafkaChunks:
                     found.setdefault(row["partition"], []).append(_message(row))
             for partition, messages in found.items():
                 messages.sort(key=lambda message: message.offset)
-                records = decoder.records(self._stream, PartitionBatch.of(partition, Messages.of(messages)))
+                records = list(decoder.records(self._stream, PartitionBatch.of(partition, Messages.of(messages))))
                 yield self._settings.chunk(records)
 
 
