@@ -9,8 +9,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from streamkernel.connectors.ports import RecordColumns
+from streamkernel.connectors.ports import CodedColumn, RecordColumns
 from streamkernel.records.frames import FrameColumns, Texts
+from streamkernel.state import Array
 
 __all__ = ["ColumnInputs"]
 
@@ -47,25 +48,26 @@ class ColumnInputs(Sequence[dict[str, Any]]):
         """Return the columns, as a frame of these records would have them."""
         records = self._records
         names: dict[Any, int] = {name: place for place, name in enumerate(records.names)}
-        texts = {text.name: (text.codes.copy(), list(text.values)) for text in records.texts}
+        texts = {text.name: _used(text) for text in records.texts}
         odd = [(row, name, value) for row, record in records.odd.items() for name, value in record.x.items()]
         for _, name, value in odd:
             if type(value) is not str:
                 names.setdefault(name, len(names))
         numbers = np.full((len(records), len(names) + 1), math.nan)
         numbers[:, : len(records.names)] = records.numbers
-        codes = {name: {value: code for code, value in enumerate(values)} for name, (_, values) in texts.items()}
         for row, name, value in odd:
-            if type(value) is not str:
+            if type(value) is str:
+                codes, values = texts.setdefault(name, (np.full(len(records), -1), []))
+                if value not in values:
+                    values.append(value)
+                codes[row] = values.index(value)
+            else:
                 numbers[row, names[name]] = value
-                continue
-            if name not in texts:
-                texts[name], codes[name] = (np.full(len(records), -1), []), {}
-            own, values = texts[name]
-            if value not in codes[name]:
-                codes[name][value] = len(values)
-                values.append(value)
-            own[row] = codes[name][value]
-        return FrameColumns(
-            list(names), numbers, [Texts(name, own, values) for name, (own, values) in texts.items()], {}
-        )
+        return FrameColumns(list(names), numbers, [Texts(name, *coded) for name, coded in texts.items()], {})
+
+
+def _used(text: CodedColumn) -> tuple[Array, list[str]]:
+    """Return codes of the values that records have; a vocabulary may be much larger."""
+    used, codes = np.unique(text.codes, return_inverse=True)
+    n_missing = int((used < 0).sum())
+    return codes - n_missing, [text.values[code] for code in used[n_missing:].tolist()]
