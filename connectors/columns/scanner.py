@@ -111,7 +111,7 @@ class ColumnScanner(ABC):
         shape = n, len(self._names)
         numbers, codes, plain = np.full(shape, np.nan), np.full(shape, _MISSING), np.empty(n, np.bool_)
         last = np.full(len(self._names), _MISSING)
-        # In memory, a head and a zero stand round bytes, which may be read too.
+        # In memory, bytes have a head before them and a zero after them, which may be read too.
         data = np.frombuffer(buffer, np.uint8).ctypes.data
         found = places(self._words, self._powers, self._keys, self._kinds, numbers, codes, last)
         self._read(data, starts, ends, _is_utf8(buffer), found, plain)

@@ -57,7 +57,7 @@ class CsvScanner(ColumnScanner):
         self._kinds[n_named(columns) :] = 0
         used = [name for name, kind in zip(columns, self._kinds.tolist(), strict=True) if kind]
         self._header = set(map(_folded, columns))
-        # The header has at least so many words in the columns that are used.
+        # The fewest words that the header has in the columns that are used.
         self._fewest = len(used) - sum(map(_is_number, map(_folded, columns)))
         times = Counter(columns)
         # The parts of a missing date may be other columns too, which are then missing.

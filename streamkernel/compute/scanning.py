@@ -3,8 +3,8 @@
 A record that is plain has all its values in the columns. One that is odd is left to a decoder: whatever a function is
 not sure of is odd.
 
-Texts, and other values that are told apart by how they are written, are words: numbered as they come, the same word of
-two columns twice.
+Texts, and other values that differ by how they are written, are words: numbered as they come, the same word of two
+columns twice.
 
 Functions take addresses: arrays would be counted at every call, which takes longer than to read a value.
 """
