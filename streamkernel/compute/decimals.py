@@ -108,7 +108,7 @@ def is_next(at: int, end: int, byte: int) -> bool:
 
 
 @jit
-def nearest(w: Any, q: int, powers: int) -> Any:
+def nearest_float(w: Any, q: int, powers: int) -> Any:
     """The float nearest to w 10^q, for w < 2^64; NaN where that is infinite."""
     inlined()
     if w == _ZERO or q < _SMALLEST:
@@ -168,7 +168,7 @@ def read_digits(at: int, end: int, w: Any) -> Any:
 
 @jit
 def nearest_of_many(at: int, end: int, q: int, powers: int) -> Any:
-    """`nearest` of digits, among which there may be a point; NaN where the first 19 do not decide it."""
+    """`nearest_float` of digits, among which there may be a point; NaN where the first 19 do not decide it."""
     w, kept = _ZERO, 0
     for k in range(at, end):
         digit = load_byte(k) - _NOUGHT
@@ -177,8 +177,8 @@ def nearest_of_many(at: int, end: int, q: int, powers: int) -> Any:
                 w = w * _TEN + _U(digit)
             kept += 1
     q += max(0, kept - MOST_DIGITS)
-    value = nearest(w, q, powers)
-    return value if kept <= MOST_DIGITS or value == nearest(w + _ONE, q, powers) else np.nan
+    value = nearest_float(w, q, powers)
+    return value if kept <= MOST_DIGITS or value == nearest_float(w + _ONE, q, powers) else np.nan
 
 
 @jit
@@ -225,5 +225,5 @@ def read_number(at: int, end: int, strict: bool, powers: int) -> Any:
         known = n <= MOST_DIGITS and w < _WHOLE_BELOW and not (negative and w == _ZERO)
         value = float(np.int64(w)) if known else np.nan
     else:
-        value = nearest(w, q, powers) if n <= MOST_DIGITS else nearest_of_many(first, last, q, powers)
+        value = nearest_float(w, q, powers) if n <= MOST_DIGITS else nearest_of_many(first, last, q, powers)
     return at, -value if negative else value

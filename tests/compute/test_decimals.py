@@ -89,9 +89,9 @@ def test_word_at(data, at):
 @example(2**64 - 1, 289)
 @example(1, -400)
 @example(9007199254740993, 0)
-def test_nearest(w, q):
-    value = kernels.nearest(np.uint64(w), q, POWERS.ctypes.data)
-    assert _same(value, naive.nearest(w, q))
+def test_nearest_float(w, q):
+    value = kernels.nearest_float(np.uint64(w), q, POWERS.ctypes.data)
+    assert _same(value, naive.nearest_float(w, q))
 
 
 @MANY

@@ -92,7 +92,7 @@ def _twin(row):
 @settings(max_examples=500, deadline=None)
 @given(OBJECTS | GOOD, st.booleans())
 def test_scan_objects(data, sound):
-    row = naive.scan_object(data, NAMES, KINDS, sound)
+    (row,) = naive.scan_objects([data], NAMES, KINDS, sound)
     assert _scanned(data, sound) == (_twin(row) if row else row if row is None else _twin({0: (math.nan, None)}))
 
 
@@ -102,4 +102,4 @@ def test_scan_objects(data, sound):
 )
 def test_scan_rows(fields, sound):
     for data in (",".join([*fields, "1", "", "x", "y"][:4]).encode(), ",".join(fields).encode()):
-        assert _scanned(data, sound, 44) == _twin(naive.scan_row(data, 44, KINDS, sound))
+        assert _scanned(data, sound, 44) == _twin(naive.scan_rows([data], 44, KINDS, sound)[0])

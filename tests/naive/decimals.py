@@ -29,7 +29,7 @@ def is_next(data, at, byte):
     return data[at : at + 1] == bytes([byte])
 
 
-def nearest(w, q):
+def nearest_float(w, q):
     value = float(f"{w}e{q}")
     return math.nan if math.isinf(value) else value
 
@@ -47,8 +47,8 @@ def nearest_of_many(digits, q):
     """NaN where the number of 19 digits before it and the one after it are not the same float."""
     kept = digits.replace(b".", b"").lstrip(b"0")
     w, more = int(kept[:LONGEST] or b"0"), max(0, len(kept) - LONGEST)
-    value = nearest(w, q + more)
-    return value if not more or value == nearest(w + 1, q + more) else math.nan
+    value = nearest_float(w, q + more)
+    return value if not more or value == nearest_float(w + 1, q + more) else math.nan
 
 
 def read_number(data, strict):

@@ -39,7 +39,7 @@ def _number(data, at):
     return number, after
 
 
-def _bytes(data, at):
+def _after_bytes(data, at):
     length, begin = _number(data, at)
     end = begin + max(length, 0)
     if end > len(data):
@@ -47,20 +47,24 @@ def _bytes(data, at):
     return max(length, -1), begin, end
 
 
+def _after_headers(data, at, count):
+    for _ in range(count):
+        name_length, _, at = _after_bytes(data, at)
+        _, _, at = _after_bytes(data, at)
+        if name_length < 0:
+            raise _Refused
+    return at
+
+
 def _record(data, at, base_offset, first_timestamp):
-    size, begin, end = _bytes(data, at)
+    size, begin, end = _after_bytes(data, at)
     _, at = _number(data, begin)
     later, at = _number(data, at)
     delta, at = _number(data, at)
-    key_length, key, at = _bytes(data, at)
-    value_length, value, at = _bytes(data, at)
+    key_length, key, at = _after_bytes(data, at)
+    value_length, value, at = _after_bytes(data, at)
     n_headers, headers = _number(data, at)
-    at = headers
-    for _ in range(n_headers):
-        name_length, _, at = _bytes(data, at)
-        _, _, at = _bytes(data, at)
-        if name_length < 0:
-            raise _Refused
+    at = _after_headers(data, headers, n_headers)
     offset, timestamp = base_offset + delta, first_timestamp + later
     if size < 0 or n_headers < 0 or at != end or delta >= _INT32:
         raise _Refused

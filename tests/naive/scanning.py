@@ -59,9 +59,12 @@ def number_between_blanks(data):
 
 def word_number(word, column, words):
     """The place of a word of a column among all, to which it is added if it is new."""
-    if (word, column) not in words:
-        words.append((word, column))
-    return words.index((word, column))
+    return words.index((word, column)) if (word, column) in words else add_word(word, column, words)
+
+
+def add_word(word, column, words):
+    words.append((word, column))
+    return len(words) - 1
 
 
 def scan_object(data, names, kinds, sound):
@@ -88,6 +91,10 @@ def scan_object(data, names, kinds, sound):
     return row
 
 
+def scan_objects(records, names, kinds, sound):
+    return [scan_object(data, names, kinds, sound) for data in records]
+
+
 def scan_row(data, delimiter, kinds, sound):
     """By column, the number of a field and its word, None for no word; None for an odd row."""
     between = bytes([delimiter])
@@ -103,3 +110,7 @@ def scan_row(data, delimiter, kinds, sound):
         value = number_between_blanks(text) if kind & NUMBERS else math.nan
         row[column] = value, text if kind and text and math.isnan(value) else None
     return row if at == len(data) else None
+
+
+def scan_rows(records, delimiter, kinds, sound):
+    return [scan_row(data, delimiter, kinds, sound) for data in records]
