@@ -124,7 +124,7 @@ class Place:
             self.broker.create_topic(self.live)
 
     def seen(self, output: str, n_lines: int, look: float = 0.005) -> list[float]:
-        """Return when each line could be read, by a look so many seconds after the one before."""
+        """Return when each line could be read, looking again after that number of seconds."""
         times: list[float] = []
         for count in self._arriving(output, look):
             times += count * [time.time()]

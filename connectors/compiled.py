@@ -14,7 +14,7 @@ __all__ = ["compile_decoders"]
 
 
 def compile_decoders() -> None:
-    """Compile what decodes JSON, CSV and the messages of a topic; what is compiled already is only loaded."""
+    """Compile the code that decodes JSON, CSV and the messages of a topic, or load it from the cache."""
     usual: list[tuple[BulkDecoder, bytes]] = [
         (JsonObjects("y", "bool", 256), b'{"a": 1.5, "b": "red", "y": true}'),
         (CsvRows(["a", "b", "y"], "y", "bool", ",", "utf-8", 256), b"1.5,red,true"),

@@ -98,7 +98,7 @@ def _texts(column: Any, n: int) -> Iterator[bytes | list[bytes]]:
         yield b"}"
     elif isinstance(column, list | np.ndarray):
         texts = orjson.dumps(column, _encode_rest, _OPTIONS)[1:-1].split(b",")
-        # Where a value has a comma of its own, as text and objects may, each is encoded by itself.
+        # Text and objects may hold commas: then each value is encoded alone.
         yield texts if len(texts) == n else [orjson.dumps(one, _encode_rest, _OPTIONS) for one in column]
     else:
         yield orjson.dumps(column, _encode_rest, _OPTIONS)

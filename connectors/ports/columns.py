@@ -50,7 +50,7 @@ class Offsets(Sequence[Position]):
 
     def __iter__(self) -> Iterator[Position]:
         """Make all positions."""
-        # The same as calling Position for each offset, at a third of the cost.
+        # The same as calling Position for each offset, and cheaper.
         fields = zip(repeat(self.stream), repeat(self.partition), self.offsets.tolist(), repeat(None), strict=False)
         return cast("Iterator[Position]", map(tuple.__new__, repeat(Position), fields))
 
@@ -86,7 +86,7 @@ class CodedColumn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RecordColumns(Sequence[Record]):
-    """Records of one poll, of which most hold the same inputs.
+    """Records of one poll. Most of them hold the same inputs.
 
     Iterating makes all records at once, as a source that knows no columns does.
 

@@ -45,7 +45,7 @@ def score_rows(
 
 @jit
 def _margin(beta2: float, b: float, gbar2: float, gamma: float, squared: float, variance: float) -> Any:
-    """By how much (9) holds at gamma, of which the square is given: Python rounds a power by itself."""
+    """By how much (9) holds at gamma. Its square is an argument, because Python rounds a power in its own way."""
     return beta2 + squared * gbar2 - (2 * (beta2 - 2 * gamma * b + squared * gbar2) + 2 * squared * variance)
 
 

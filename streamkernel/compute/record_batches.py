@@ -64,7 +64,7 @@ def find_records(data: Array, base_offset: int, first_timestamp: int, found: Arr
         if begin < 0 or size < 0 or size > data.shape[0] - begin:
             return False
         end = begin + size
-        _, at = varint(data, begin)  # attributes, of which there are none yet
+        _, at = varint(data, begin)  # attributes: Kafka defines none yet
         later, at = varint(data, at)
         delta, at = varint(data, at)
         if not last < delta <= _MOST_DELTA or base_offset > _MOST - delta:

@@ -210,14 +210,14 @@ class Machine(RecordMachine):
     def _take_step(self) -> None:
         """One step of the algorithm on a full mini-batch, which is then empty; one that fails changes nothing else."""
         try:
-            W = self._usual.for_step(self.inputs.columns.keys)
-            if W is not None:
-                self._usual.take(self._batch, W, *self._batch_scores())
-            else:
-                with StepUndo(self.expansion, self.history, self.feature_scale, self.targets) as undo:
+            with StepUndo(self.expansion, self.history, self.feature_scale, self.targets) as undo:
+                W = self._usual.for_step(self.inputs.columns.keys)
+                if W is not None:
+                    self._usual.take(self._batch, W, *self._batch_scores(), undo)
+                else:
                     self._learn_batch(undo)
-            if self._average is not None:
-                self._average.take(self.history.t)
+                if self._average is not None:
+                    self._average.take(self.history.t)
         finally:
             self._batch.clear()
 

@@ -11,6 +11,7 @@ from streamkernel.expansion.expansion import LARGEST_COEFFICIENT, Expansion
 from streamkernel.expansion.sources import Drawn
 from streamkernel.growth.cdsg import CDSG, MOST_OUTPUTS, closest
 from streamkernel.growth.dsg import DSG
+from streamkernel.growth.history import StepUndo
 from streamkernel.growth.udsg import UDSG
 from streamkernel.growth.updates import BlockUpdates
 from streamkernel.growth.waiting import MiniBatch
@@ -22,10 +23,7 @@ _NO_GRADIENT = np.zeros((0, 0))
 
 
 class UsualStep:
-    """What `BlockUpdates.take_step` does and `Expansion.scores` gives, with the same bits, where compiled code can.
-
-    No step of it fails once something is changed, so that none is undone: gradients and features are bounded.
-    """
+    """What `BlockUpdates.take_step` does and `Expansion.scores` gives, with the same bits, where compiled code can."""
 
     def __init__(self, updates: BlockUpdates) -> None:
         self._updates = updates
@@ -65,14 +63,14 @@ class UsualStep:
         begun = updates.expansion.n_blocks and (updates.history.gamma_0 or updates.choice.step is not None)
         return self.frequencies(keys, updates.blocks_per_step) if self._is_usual and begun else None
 
-    def take(self, batch: MiniBatch, W: Array, X: Array, scores: Array) -> None:
+    def take(self, batch: MiniBatch, W: Array, X: Array, scores: Array, undo: StepUndo) -> None:
         """Take a step as `BlockUpdates.take_step` does; the scores are written over."""
         updates = self._updates
         expansion, history = updates.expansion, updates.history
         expansion.widen(scores.shape[1])
         history.widen(scores.shape[1])
         for number in range(updates.blocks_per_step):
-            moved = self._update(batch, W, X, scores, number)
+            moved = self._update(batch, W, X, scores, number, undo)
             if moved is None:
                 break
             if number < updates.blocks_per_step - 1:
@@ -82,7 +80,7 @@ class UsualStep:
         history.end_step(len(scores))
 
     def _update(
-        self, batch: MiniBatch, W: Array, X: Array, scores: Array, number: int
+        self, batch: MiniBatch, W: Array, X: Array, scores: Array, number: int, undo: StepUndo
     ) -> tuple[float, Array, Array] | None:
         """Update a block: by what all coefficients shrink, its features and move; None where no record pulls."""
         updates = self._updates
@@ -100,6 +98,7 @@ class UsualStep:
         elif block < 0:
             block = closest(beta, gbar) if choice.is_full else expansion.n_blocks
         shrink = updates.shrink(gamma)
+        undo.before_decay(shrink)
         if not pulls:
             expansion.decay(shrink)
             history.decay(shrink)
@@ -111,7 +110,7 @@ class UsualStep:
         is_new = block == expansion.n_blocks
         expansion.decay(shrink)
         history.decay(shrink)
-        expansion.terms[0].block(block)  # makes room
+        undo.before_move(block)  # which makes room for a new one
         history.make_room(block)
         move_block(
             block, gamma, expansion.scale, LARGEST_COEFFICIENT, G, gbar, expansion.terms[0].alpha, history.all_beta

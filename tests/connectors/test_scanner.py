@@ -109,7 +109,7 @@ OBJECTS = st.builds("{0}{{{1}}}{2}".format, BLANKS, st.lists(PAIRS, max_size=5).
 
 @st.composite
 def damaged(draw: st.DrawFn, records: st.SearchStrategy[str], letters: bytes) -> bytes:
-    """A record, of which some bytes may be others, left out or added."""
+    """A record. Some of its bytes may be changed, missing or extra."""
     raw = bytearray(draw(records).encode())
     for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
         at, cut = draw(st.integers(0, len(raw))), draw(st.integers(0, 2))

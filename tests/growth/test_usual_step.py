@@ -7,7 +7,8 @@ import pytest
 from river.optim.schedulers import Constant
 
 from streamkernel import KernelClassifier, KernelRegressor
-from streamkernel.growth import CDSG, DSG, UDSG
+from streamkernel.compute.growing_step import move_block
+from streamkernel.growth import CDSG, DSG, UDSG, usual_step
 from streamkernel.growth.usual_step import UsualStep
 from streamkernel.kernels import Gaussian, Laplacian
 from streamkernel.losses import EpsilonInsensitive
@@ -99,3 +100,22 @@ def test_an_expansion_scores_the_same_with_new_inputs_in_a_record(monkeypatch):
     monkeypatch.setattr(UsualStep, "frequencies", lambda *_: None)
     assert quick == learned(model, unknown)
     assert np.isfinite(model.predict_proba_one({"a": 0.5})[0])
+
+
+def test_a_step_that_is_interrupted_in_its_second_block_is_undone(monkeypatch):
+    model = KernelClassifier(growth=CDSG(), precondition=True, blocks_per_step=2, max_features=128, seed=3)
+    learned(model, list(stream(400, 2)))
+    parts = model._machine.expansion, model._machine.history
+    before = [repr(part.state()) for part in parts]
+    calls = []
+
+    def interrupted(*given):
+        calls.append(move_block(*given))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(usual_step, "move_block", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        learned(model, list(stream(200, 2)))
+    assert len(calls) == 2
+    assert [repr(part.state()) for part in parts] == before

@@ -81,7 +81,7 @@ class Labeled:
 
     @classmethod
     def of(cls, targets: list[Any], result: AdvanceResult) -> Self:
-        """Take the results of the records that have a target, each of which may be None."""
+        """Take the results of the records that have a target; None is no target."""
         if None in targets:
             chosen = [target is not None for target in targets]
             targets, result = list(compress(targets, chosen)), part_of(result, chosen)
