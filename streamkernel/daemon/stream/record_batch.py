@@ -93,7 +93,7 @@ class Labeled:
         labeled = cls(targets, result.predictions if numbers is None else numbers, given, result.deviations)
         labeled.losses, missing = result.losses, np.isnan(result.losses)
         if given is not None and missing.any():
-            missing &= given.given(targets) >= 0
+            missing &= given.given(targets) != -1
         labeled.n_not_finite = int(missing.sum())
         return labeled
 
