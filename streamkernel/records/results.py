@@ -1,5 +1,6 @@
 """The result of a batch: what a machine predicted of its records before it learned them."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,8 +62,8 @@ class LabelDistributions(Sequence[dict[Any, float]]):
     def given(self, labels: Sequence[Any]) -> Array:
         """The probability of a label of each record, float64 of shape (n,); -1 for one that was not known before it."""
         K = len(self.labels)
-        places = {label: column for column, label in enumerate(self.labels)}
-        columns = np.array([places.get(label, K) for label in labels], np.int64)
+        places = defaultdict(lambda: K, zip(self.labels, range(K), strict=True))
+        columns = np.fromiter(map(places.__getitem__, labels), np.int64, len(labels))
         unknown = columns >= np.minimum(self.known, K)
         columns[unknown] = 0
         found: Array = self.table[np.arange(len(columns)), columns] if K else np.empty(len(columns))

@@ -6,11 +6,8 @@ What a chunk costs them hardly grows with its length: counts and sums represent 
 from __future__ import annotations
 
 import math
-import operator
 from collections import Counter
-from collections.abc import Sequence
-from itertools import compress
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from river import stats
@@ -26,7 +23,7 @@ _LOSS_OF_A_NEW_CLASS = -math.log(1e-15)  # as where a model gives a class no pro
 class Baseline(Protocol):
     """Predicts each target but the first from the ones before it, then learns it, however they are cut into chunks."""
 
-    def add(self, targets: Sequence[Any]) -> None:
+    def add(self, targets: np.ndarray) -> None:
         """Take in the targets of a chunk."""
 
     def get(self, name: str) -> float:
@@ -41,7 +38,7 @@ class MajorityClass:
     Examples
     --------
     >>> baseline = MajorityClass()
-    >>> baseline.add([1, 2, 1, 1])
+    >>> baseline.add(np.array([1, 2, 1, 1]))
     >>> round(baseline.get("accuracy"), 2), round(baseline.get("log_loss"), 2)
     (0.67, 11.88)
 
@@ -56,14 +53,13 @@ class MajorityClass:
         self._n = 0
         self._log_loss = 0.0
 
-    def add(self, targets: Sequence[int]) -> None:
+    def add(self, targets: np.ndarray) -> None:
         """Predict each class, then count it."""
-        if not self._n and targets:
-            self._first, self._n = targets[0], 1
-            self._targets[targets[0]] = 1
-            self._best = targets[0]
+        if not self._n and len(targets):
+            self._first = self._best = int(targets[0])
+            self._n = self._targets[self._first] = 1
             targets = targets[1:]
-        here = Counter(targets)
+        here = Counter(targets.tolist())
         self._add_losses(targets, here)
         best, counts = self._best, self._targets
         rivals = (counts[one] + n for one, n in here.items() if one not in (best, OTHER))
@@ -86,29 +82,28 @@ class MajorityClass:
             return self._correct.total() / n_scored
         return macro_f1(self._correct, self._targets - Counter([self._first]), self._predictions)
 
-    def _add_losses(self, targets: Sequence[int], here: Counter[int]) -> None:
+    def _add_losses(self, targets: np.ndarray, here: Counter[int]) -> None:
         """Add the logarithms of all shares before each record, of which the gamma function has the sums."""
-        self._log_loss += math.lgamma(self._n + len(targets)) - math.lgamma(self._n) if targets else 0.0
+        self._log_loss += math.lgamma(self._n + len(targets)) - math.lgamma(self._n) if len(targets) else 0.0
         for one, n in here.items():
             before = self._targets[one]
             self._log_loss -= math.lgamma(before + n) - math.lgamma(before or 1)
             if not before:
-                self._log_loss += _LOSS_OF_A_NEW_CLASS - math.log(self._n + targets.index(one))
+                self._log_loss += _LOSS_OF_A_NEW_CLASS - math.log(self._n + int((targets == one).argmax()))
 
-    def _count_each(self, targets: Sequence[int], here: Counter[int]) -> None:
+    def _count_each(self, targets: np.ndarray, here: Counter[int]) -> None:
         """Predict each class where another one may become the most frequent."""
         # The classes past the limit are many. Of others that came equally often, the one that came first wins.
         classes = np.array(sorted({*here, self._best} - {OTHER}), np.int64)
-        came = np.array(targets)[:, None] == classes
+        came = targets[:, None] == classes
         before = np.array([self._targets[one] for one in classes.tolist()]) + np.cumsum(came, axis=0) - came
         self._targets.update(here)
+        guesses = np.full(len(targets), OTHER)
         if len(classes):
-            guesses = np.where(before.max(axis=1) > 0, classes[before.argmax(axis=1)], OTHER).tolist()
+            guesses = np.where(before.max(axis=1) > 0, classes[before.argmax(axis=1)], OTHER)
             self._best = max(classes.tolist(), key=self._targets.__getitem__)
-        else:
-            guesses = [OTHER] * len(targets)
-        self._predictions.update(guesses)
-        self._correct.update(compress(targets, map(operator.eq, targets, guesses)))
+        self._predictions.update(guesses.tolist())
+        self._correct.update(targets[targets == guesses].tolist())
         del self._correct[OTHER]
 
 
@@ -118,7 +113,7 @@ class MeanSoFar:
     Examples
     --------
     >>> baseline = MeanSoFar()
-    >>> baseline.add([1.0, 3.0, 5.0])
+    >>> baseline.add(np.array([1.0, 3.0, 5.0]))
     >>> baseline.get("mae")
     2.5
 
@@ -130,9 +125,9 @@ class MeanSoFar:
         self._absolute = stats.Mean()
         self._squared = stats.Mean()
 
-    def add(self, targets: Sequence[float]) -> None:
+    def add(self, targets: np.ndarray) -> None:
         """Predict each target, then add it."""
-        values = np.clip(np.array(targets, float), -LARGEST, LARGEST)
+        values = np.clip(targets, -LARGEST, LARGEST)
         sums = np.cumsum(np.append(self._sum, values))  # one by one, however they are cut
         first = 0 if self._n else 1
         errors = values[first:] - sums[first:-1] / np.arange(self._n + first, self._n + len(values))

@@ -18,7 +18,7 @@ from streamkernel.records.results import LabelDistributions
 
 __all__ = ["LEVEL", "SAMPLED", "Calibration", "CalibrationError", "IntervalCoverage", "make_calibration"]
 
-SAMPLED = 16
+SAMPLED = 128
 """The most records of a chunk that are looked at."""
 LEVEL = 0.9
 """The share of the targets that is to be expected in an interval."""

@@ -10,7 +10,7 @@ __all__ = ["ACTIVITIES", "MOST_RECORDS", "AdaptiveBatchSize", "LoopTime"]
 
 ACTIVITIES = ("source", "model", "sinks", "checkpoints")
 """Waiting for records and reading them, predicting and learning, writing lines or waiting to, saving checkpoints."""
-MOST_RECORDS = 512
+MOST_RECORDS = 4096
 """The longest chunk."""
 
 _MINUTE = 60.0
@@ -103,7 +103,7 @@ class AdaptiveBatchSize:
     >>> for _ in range(20):
     ...     batch_size.took(10, 0.0001)
     >>> batch_size.length
-    512
+    4096
 
     """
 

@@ -223,13 +223,13 @@ class Quality:
                 if targets[row] != predictions[row]:
                     guessed[row] = NONE
         if self._baseline is not None:
-            self._baseline.add(found.tolist())
+            self._baseline.add(found)
         if not isinstance(predictions, np.ndarray) and None in predictions:
             kept = np.array([prediction is not None for prediction in predictions])
             found, guessed, losses = found[kept], guessed[kept], losses[kept]
-        pairs = found.tolist(), guessed.tolist()
-        self._tally.add(*pairs, losses)
-        self._last.extend(zip(*pairs, losses.tolist(), strict=True))
+        self._tally.add(found.tolist(), guessed.tolist(), losses)
+        last = slice(-self.window, None)
+        self._last.extend(zip(found[last].tolist(), guessed[last].tolist(), losses[last].tolist(), strict=True))
 
     def overall(self) -> dict[str, float]:
         """Return each metric over all records; NaN before the first."""
@@ -282,6 +282,7 @@ class ProgressiveLoss:
 
     def __init__(self, window: int) -> None:
         self._window: deque[float] = deque(maxlen=window)
+        self._most = window
         self.count = 0
         self.sum = 0.0
         self.n_not_finite = 0
@@ -291,7 +292,7 @@ class ProgressiveLoss:
         self.n_not_finite += n_not_finite
         seen = np.asarray(losses, float)
         finite = seen[np.isfinite(seen)].tolist()
-        self._window.extend(finite)
+        self._window.extend(finite[-self._most :])
         self.count += len(finite)
         self.sum = clamped(self.sum + finite_sum(finite))
 
