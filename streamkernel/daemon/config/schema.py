@@ -96,7 +96,7 @@ class CheckpointConfig(Section):
     """Where and how often the daemon saves its state."""
 
     directory: Path = Field(description="A folder that only this daemon uses.")
-    every_records: Positive = Field(default=10_000, description="Save after this many records.")
+    every_records: Positive = Field(default=100_000, description="Save after this many records.")
     every_seconds: Annotated[Number, Field(gt=0)] = Field(default=30.0, description="Save after this many seconds.")
     keep: Positive = Field(default=3, description="How many checkpoints to keep.")
     mode: Annotated[Literal["0600", "0640"], BeforeValidator(_octal)] = Field(
