@@ -59,14 +59,14 @@ class LabelDistributions(Sequence[dict[Any, float]]):
             labels = [label if n else None for label, n in zip(labels, self.known.tolist(), strict=True)]
         return labels
 
-    def given(self, labels: Sequence[Any]) -> Array:
-        """The probability of a label of each record, float64 of shape (n,); -1 for one that was not known before it."""
-        K = len(self.labels)
+    def given(self, labels: Sequence[Any], rows: slice = slice(None)) -> Array:
+        """The probability of a label of each record of some rows, float64; -1 for one that was not known before it."""
+        K, known = len(self.labels), self.known[rows]
         places = defaultdict(lambda: K, zip(self.labels, range(K), strict=True))
         columns = np.fromiter(map(places.__getitem__, labels), np.int64, len(labels))
-        unknown = columns >= np.minimum(self.known, K)
+        unknown = columns >= np.minimum(known, K)
         columns[unknown] = 0
-        found: Array = self.table[np.arange(len(columns)), columns] if K else np.empty(len(columns))
+        found: Array = self.table[rows][np.arange(len(columns)), columns] if K else np.empty(len(columns))
         found[unknown] = -1.0
         return found
 

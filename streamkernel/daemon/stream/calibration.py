@@ -82,7 +82,7 @@ class CalibrationError(Calibration):
     def _kept(self, labeled: Labeled, places: slice) -> Iterator[tuple[float, bool]]:
         labels, given = labeled.predictions[places], labeled.probabilities
         if isinstance(given, LabelDistributions):
-            probabilities = given.given(labeled.predictions)[places].tolist()
+            probabilities = given.given(labels, places).tolist()
         else:
             said = zip(labels, (given or ())[places], strict=False)
             probabilities = [float(one.get(label, 0.0)) if one else math.nan for label, one in said]
