@@ -20,6 +20,12 @@ __all__ = ["Baseline", "MajorityClass", "MeanSoFar"]
 _LOSS_OF_A_NEW_CLASS = -math.log(1e-15)  # as where a model gives a class no probability
 
 
+def _counted(numbers: np.ndarray) -> Counter[int]:
+    """Return how often each number came."""
+    found, counts = np.unique(numbers, return_counts=True)
+    return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))
+
+
 class Baseline(Protocol):
     """Predicts each target but the first from the ones before it, then learns it, however they are cut into chunks."""
 
@@ -59,7 +65,7 @@ class MajorityClass:
             self._first = self._best = int(targets[0])
             self._n = self._targets[self._first] = 1
             targets = targets[1:]
-        here = Counter(targets.tolist())
+        here = _counted(targets)
         self._add_losses(targets, here)
         best, counts = self._best, self._targets
         rivals = (counts[one] + n for one, n in here.items() if one not in (best, OTHER))
@@ -102,8 +108,8 @@ class MajorityClass:
         if len(classes):
             guesses = np.where(before.max(axis=1) > 0, classes[before.argmax(axis=1)], OTHER)
             self._best = max(classes.tolist(), key=self._targets.__getitem__)
-        self._predictions.update(guesses.tolist())
-        self._correct.update(targets[targets == guesses].tolist())
+        self._predictions.update(_counted(guesses))
+        self._correct.update(_counted(targets[targets == guesses]))
         del self._correct[OTHER]
 
 

@@ -72,8 +72,13 @@ class _Classification:
         self._log_loss = stats.Mean()
 
     def add(self, targets: Any, predictions: Any, losses: np.ndarray) -> None:
-        """Add targets, predictions, and the log-loss or NaN of each."""
-        for (target, prediction), count in Counter(zip(targets, predictions, strict=True)).items():
+        """Add targets, predictions, and the log-loss or NaN of each; arrays hold numbers of classes."""
+        if isinstance(targets, np.ndarray):
+            pairs, n = np.unique((targets << 32) + (predictions - NONE), return_counts=True)
+            targets, predictions, counts = (pairs >> 32).tolist(), (pairs % 2**32 + NONE).tolist(), n.tolist()
+        else:
+            counts = [1] * len(targets)
+        for target, prediction, count in zip(targets, predictions, counts, strict=True):
             self._targets[target] += count
             self._predictions[OTHER if prediction == NONE else prediction] += count
             if target == prediction:
@@ -227,7 +232,7 @@ class Quality:
         if not isinstance(predictions, np.ndarray) and None in predictions:
             kept = np.array([prediction is not None for prediction in predictions])
             found, guessed, losses = found[kept], guessed[kept], losses[kept]
-        self._tally.add(found.tolist(), guessed.tolist(), losses)
+        self._tally.add(found, guessed, losses)
         last = slice(-self.window, None)
         self._last.extend(zip(found[last].tolist(), guessed[last].tolist(), losses[last].tolist(), strict=True))
 
