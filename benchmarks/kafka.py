@@ -1,9 +1,10 @@
 """The daemon on a real Kafka broker on this machine: records a second, lag and memory while it catches up.
 
-    python -m benchmarks.kafka [--records N] [--runs N] [--out DIR]
+    python -m benchmarks.kafka [--records N] [--runs N] [--batch BYTES] [--out DIR]
 
-A backlog of N records of twenty numbers in one partition, JSON. Beside the daemon: kafka-python's poll alone, and with
-orjson. Needs Java and Maven, as the tests do.
+A backlog of N records of twenty numbers in one partition, JSON, in batches of at most BYTES. Beside the daemon:
+kafka-python's poll alone, and with orjson; our poll, which makes columns; librdkafka's, where confluent-kafka is
+installed. Needs Java and Maven, as the tests do.
 """
 
 import contextlib
@@ -11,7 +12,10 @@ import json
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +26,8 @@ from benchmarks.command import asked
 from benchmarks.processes import resident, running
 from benchmarks.report import publish, span, table
 from benchmarks.waves import waves
+from streamkernel.connectors.kafka.base.options import client_settings
+from streamkernel.connectors.kafka.base.topic import KafkaTopic
 from streamkernel.connectors.kafka.reading.source import KafkaSource
 from tests.kafka.broker import Broker
 from tests.kafka.producing import produce
@@ -86,6 +92,34 @@ def polled(bootstrap: str, topic: str, n_records: int, decode: bool) -> float:
     return seen / seconds
 
 
+def columned(bootstrap: str, topic: str, n_records: int) -> float:
+    """Records a second that the topic under our source gives, in columns."""
+    safe = {"enable_auto_commit": False, "auto_offset_reset": "none", "group_id": None}
+    reading = KafkaTopic(topic, client_settings(bootstrap, {"isolation_level": "read_committed"}) | safe)
+    reading.add({0: 0})
+    seen, start = 0, time.perf_counter()
+    while seen < n_records:
+        seen += sum(map(len, reading.poll(0.1).values()))
+    seconds = time.perf_counter() - start
+    reading.close()
+    return seen / seconds
+
+
+def consumed(bootstrap: str, topic: str, n_records: int) -> float:
+    """Records a second that librdkafka gives: the value and the offset of each."""
+    confluent = import_module("confluent_kafka")
+    # It wants a group even where partitions are assigned, and leaves checksums out unless told.
+    settings = {"group.id": "none", "enable.auto.commit": False, "check.crcs": True}
+    consumer = confluent.Consumer({"bootstrap.servers": bootstrap, **settings})
+    consumer.assign([confluent.TopicPartition(topic, 0, 0)])
+    seen, start = 0, time.perf_counter()
+    while seen < n_records:
+        seen += len([(message.value(), message.offset()) for message in consumer.consume(10_000, 0.1)])
+    seconds = time.perf_counter() - start
+    consumer.close()
+    return seen / seconds
+
+
 def sourced(bootstrap: str, topic: str, n_records: int) -> float:
     """Records a second that our source gives: decoded, checked, with their positions."""
     with KafkaSource(topic, bootstrap, target="label", target_type="bool") as source:
@@ -94,6 +128,20 @@ def sourced(bootstrap: str, topic: str, n_records: int) -> float:
         while seen < n_records:
             seen += len(source.poll(2000, 0.1))
         return seen / (time.perf_counter() - start)
+
+
+def clients() -> dict[str, Callable[[str, str, int], float]]:
+    """Return what reads the topic in this process, by what it gives."""
+    found: dict[str, Callable[[str, str, int], float]] = {
+        "kafka-python's poll, bytes": partial(polled, decode=False),
+        "kafka-python's poll and orjson": partial(polled, decode=True),
+    }
+    if find_spec("confluent_kafka"):
+        found["librdkafka's consume: values and offsets"] = consumed
+    return found | {
+        "our poll of kafka-python: columns": columned,
+        "our source: decoded, checked, with positions": sourced,
+    }
 
 
 def daemon(broker: Broker, topic: str, n_records: int, output: str | None, folder: Path) -> Run:
@@ -125,19 +173,21 @@ def _sample(text: str, pid: int, seconds: float) -> Sample:
 
 
 def main() -> None:
-    options = asked(__doc__, records=1_000_000, runs=3)
+    options = asked(__doc__, records=1_000_000, runs=3, batch=1 << 18)
     n = options.records
     rates: dict[str, list[float]] = defaultdict(list)
+    costs: dict[str, list[float]] = defaultdict(list)
     watched: list[Run] = []
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
         folder = Path(name)
         broker.create_topic("backlog")
-        produce(broker.bootstrap, "backlog", records(n))
+        produce(broker.bootstrap, "backlog", records(n), batch_size=options.batch)
         size = sum(len(json.dumps(record, separators=(",", ":"))) for record in records(1000)) / 1000
         for number in range(options.runs):
-            rates["kafka-python's poll, bytes"].append(polled(broker.bootstrap, "backlog", n, decode=False))
-            rates["kafka-python's poll and orjson"].append(polled(broker.bootstrap, "backlog", n, decode=True))
-            rates["our source: decoded, checked, with positions"].append(sourced(broker.bootstrap, "backlog", n))
+            for what, read in clients().items():
+                before = time.process_time()
+                rates[what].append(read(broker.bootstrap, "backlog", n))
+                costs[what].append((time.process_time() - before) / n * 1e6)
             watched.append(daemon(broker, "backlog", n, None, folder))
             rates["the daemon: predicted and learned (target 30,000)"].append(watched[-1].rate)
             output = f"predictions-{number}"
@@ -152,11 +202,14 @@ def main() -> None:
         options,
         "kafka",
         "The daemon on Kafka",
-        f"A backlog of {n:,} records of {len(INPUTS)} numbers ({size:.0f} bytes of JSON) in one partition, the broker "
-        "(Apache Kafka, one node) on the same two cores; "
+        f"A backlog of {n:,} records of {len(INPUTS)} numbers ({size:.0f} bytes of JSON) in one partition, in batches "
+        f"of at most {options.batch:,} bytes, the broker (Apache Kafka, one node) on the same two cores; "
         f"`KernelClassifier(max_features={FEATURES}, precondition=False)`, checkpoints and metrics on; wall clock, "
-        f"median (lowest to highest) of {options.runs} runs.",
-        table(["what", "records/s"], [[what, span(values)] for what, values in rates.items()]),
+        f"and CPU of this process, median (lowest to highest) of {options.runs} runs.",
+        table(
+            ["what", "records/s", "CPU, µs a record"],
+            [[what, span(values), span(costs[what], ".1f") if what in costs else ""] for what, values in rates.items()],
+        ),
         "While it catches up, `records_consumed_total` and `consumer_lag_records` of one scrape add up to the "
         f"{n:,} records to within {off:,.0f}; from a fifth of the way to nine tenths resident memory grows by "
         f"{growth:.1f} MB at most.",
