@@ -18,7 +18,17 @@ from streamkernel.connectors.decode import TargetDecoder, UndecodableError
 from streamkernel.connectors.names import take
 from streamkernel.connectors.pass_through import SourceMessage
 from streamkernel.connectors.pass_through_reader import PassThrough
-from streamkernel.connectors.ports import CodedColumn, ColumnUse, Fault, Label, Position, Record, RecordColumns
+from streamkernel.connectors.ports import (
+    CodedColumn,
+    ColumnUse,
+    Fault,
+    Label,
+    Position,
+    Raws,
+    Record,
+    RecordColumns,
+    at_places,
+)
 from streamkernel.connectors.target_columns import Target, TargetColumns, names_of
 
 # Fewer records are decoded one by one.
@@ -70,17 +80,16 @@ class BulkDecoder(ABC):
         """Return the records in columns; None where they do not fit into any."""
         if self.passing is not None or self.several is not None or self.scanner is None:
             return None
-        lengths = np.fromiter(map(len, raws), np.int64, len(raws))
-        stops = np.cumsum(lengths + 1) - 1
-        found = self.scanner.scan(b"\n".join(raws), stops - lengths, stops)
+        raws = Raws.of(raws)
+        found = self.scanner.scan(raws.buffer, raws.begins, raws.ends)
         if found is None or 2 * (n_plain := int(found.plain.sum())) < len(raws):
             return None
         odd: dict[int, Record] = {}
         targets = _labels(found)
         if n_plain < len(raws):
-            places = np.flatnonzero(~found.plain).tolist()
-            records = self._decoded(*_at(places, raws, starts, ends))
-            odd = dict(zip(places, records, strict=True))
+            places = np.flatnonzero(~found.plain)
+            records = self._decoded(raws[places], at_places(starts, places), at_places(ends, places))
+            odd = dict(zip(places.tolist(), records, strict=True))
             for place, record in odd.items():
                 targets[place] = record.y
         return RecordColumns(raws, starts, ends, found.names, found.numbers, found.texts, targets, odd, self._decoded)
@@ -172,12 +181,6 @@ class BulkDecoder(ABC):
     @abstractmethod
     def values(self, raw: bytes) -> Mapping[str, Any]:
         """Return the values of a decodable record by name, as they are in the source."""
-
-
-def _at(
-    places: list[int], raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]
-) -> tuple[list[bytes], list[Position], list[Position]]:
-    return [raws[at] for at in places], [starts[at] for at in places], [ends[at] for at in places]
 
 
 def _labels(found: ScannedRows) -> list[Label | None]:

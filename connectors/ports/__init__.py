@@ -3,8 +3,9 @@
 from streamkernel.connectors.ports.columns import (
     CodedColumn,
     Offsets,
+    Raws,
     RecordColumns,
-    records_at,
+    at_places,
     unusable_places,
 )
 from streamkernel.connectors.ports.connector import (
@@ -31,6 +32,7 @@ __all__ = [
     "Offsets",
     "OutageError",
     "Position",
+    "Raws",
     "Record",
     "RecordColumns",
     "SettingError",
@@ -39,6 +41,6 @@ __all__ = [
     "Source",
     "SourceError",
     "at_offset",
-    "records_at",
+    "at_places",
     "unusable_places",
 ]

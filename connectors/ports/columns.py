@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Any, NamedTuple, cast, overload
+from typing import Any, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 
@@ -14,12 +14,70 @@ from streamkernel.connectors.ports.record import Label, Position, Record
 __all__ = [
     "CodedColumn",
     "Offsets",
+    "Raws",
     "RecordColumns",
-    "records_at",
+    "at_places",
     "unusable_places",
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Raws(Sequence[bytes]):
+    """The bytes of records in one buffer; those of one are an object where somebody asks for it.
+
+    Parameters
+    ----------
+    buffer
+        The bytes of all. There may be others before, between and after them.
+    begins, ends
+        Where each begins and ends, int64 of shape (n,).
+
+    Examples
+    --------
+    >>> raws = Raws.of([b"one", b"", b"three"])
+    >>> len(raws.buffer), raws.sizes.tolist(), raws[0], list(raws[1:])
+    (10, [3, 0, 5], b'one', [b'', b'three'])
+
+    """
+
+    buffer: bytes
+    begins: Array
+    ends: Array
+
+    @classmethod
+    def of(cls, raws: Sequence[bytes]) -> Raws:
+        """Return bytes in one buffer; those that are in one already as they are."""
+        if isinstance(raws, cls):
+            return raws
+        sizes = np.fromiter(map(len, raws), np.int64, len(raws))
+        ends = np.cumsum(sizes + 1) - 1
+        return cls(b"\n".join(raws), ends - sizes, ends)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Make the bytes of each."""
+        buffer = self.buffer
+        return (buffer[begin:end] for begin, end in zip(self.begins.data, self.ends.data, strict=True))
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice | Array) -> Raws: ...
+    def __getitem__(self, index: int | slice | Array) -> bytes | Raws:
+        """Return the bytes of one, or those at some indices."""
+        if isinstance(index, int):
+            return self.buffer[self.begins[index] : self.ends[index]]
+        return Raws(self.buffer, self.begins[index], self.ends[index])
+
+    @property
+    def sizes(self) -> Array:
+        """How many bytes each has."""
+        return self.ends - self.begins
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +115,12 @@ class Offsets(Sequence[Position]):
     @overload
     def __getitem__(self, index: int) -> Position: ...
     @overload
-    def __getitem__(self, index: slice) -> Offsets: ...
-    def __getitem__(self, index: int | slice) -> Position | Offsets:
-        """Return a position, or some of them."""
-        if isinstance(index, slice):
-            return Offsets(self.stream, self.partition, self.offsets[index])
-        return Position(self.stream, self.partition, int(self.offsets[index]))
+    def __getitem__(self, index: slice | Array) -> Offsets: ...
+    def __getitem__(self, index: int | slice | Array) -> Position | Offsets:
+        """Return a position, or those at some indices."""
+        if isinstance(index, int):
+            return Position(self.stream, self.partition, int(self.offsets[index]))
+        return Offsets(self.stream, self.partition, self.offsets[index])
 
 
 class CodedColumn(NamedTuple):
@@ -111,7 +169,7 @@ class RecordColumns(Sequence[Record]):
 
     """
 
-    raws: Sequence[bytes]
+    raws: Raws
     starts: Sequence[Position]
     ends: Sequence[Position]
     names: tuple[str, ...]
@@ -127,10 +185,10 @@ class RecordColumns(Sequence[Record]):
     @overload
     def __getitem__(self, index: int) -> Record: ...
     @overload
-    def __getitem__(self, index: slice) -> RecordColumns: ...
-    def __getitem__(self, index: int | slice) -> Record | RecordColumns:
-        """Return a record, or some of them."""
-        if isinstance(index, slice):
+    def __getitem__(self, index: slice | Array) -> RecordColumns: ...
+    def __getitem__(self, index: int | slice | Array) -> Record | RecordColumns:
+        """Return a record, or those at some indices."""
+        if not isinstance(index, int):
             return self.chosen(np.arange(len(self))[index])
         place = range(len(self))[index]
         known = self.odd.get(place)
@@ -162,20 +220,14 @@ class RecordColumns(Sequence[Record]):
         places = rows.tolist()
         return replace(
             self,
-            raws=[self.raws[place] for place in places],
-            starts=_at(self.starts, rows),
-            ends=_at(self.ends, rows),
+            raws=self.raws[rows],
+            starts=at_places(self.starts, rows),
+            ends=at_places(self.ends, rows),
             numbers=self.numbers[rows],
             texts=[text._replace(codes=text.codes[rows]) for text in self.texts],
             targets=[self.targets[place] for place in places],
             odd={new: self.odd[place] for new, place in enumerate(places) if place in self.odd} if self.odd else {},
         )
-
-
-def _at(positions: Sequence[Position], rows: Array) -> Sequence[Position]:
-    if isinstance(positions, Offsets):
-        return Offsets(positions.stream, positions.partition, positions.offsets[rows])
-    return [positions[place] for place in rows.tolist()]
 
 
 def unusable_places(records: Sequence[Record]) -> list[int]:
@@ -185,6 +237,8 @@ def unusable_places(records: Sequence[Record]) -> list[int]:
     return [place for place, record in enumerate(records) if record.fault is not None or record.blank]
 
 
-def records_at(records: Sequence[Record], places: Array) -> Sequence[Record]:
-    """Return the records at some indices, int64 of shape (m,), ascending."""
-    return records.chosen(places) if isinstance(records, RecordColumns) else [records[place] for place in places]
+def at_places(items: Sequence[T], places: Array) -> Sequence[T]:
+    """Return the items at some indices, int64 of shape (m,), ascending."""
+    if isinstance(items, RecordColumns | Offsets | Raws):
+        return cast("Sequence[T]", items[places])
+    return [items[place] for place in places.tolist()]

@@ -17,7 +17,7 @@ from streamkernel.connectors.ports import (
     Position,
     Record,
     RecordColumns,
-    records_at,
+    at_places,
     unusable_places,
 )
 from streamkernel.daemon.stream.column_inputs import ColumnInputs
@@ -65,10 +65,10 @@ def test_records_in_columns_are_the_records_made_one_by_one(some: list[bytes]) -
     assert list(columns.starts) == [one.position for one in expected]
     assert list(columns.ends) == [one.next for one in expected]
     assert columns.targets == [one.y for one in expected]
-    assert columns.raws == [one.raw for one in expected]
+    assert list(columns.raws) == [one.raw for one in expected]
     assert unusable_places(columns) == unusable_places(expected)
     chosen = np.arange(1, len(expected), 3)
-    assert list(records_at(columns, chosen)) == records_at(expected, chosen)
+    assert list(at_places(columns, chosen)) == at_places(expected, chosen)
 
 
 @given(st.lists(lines, max_size=15))

@@ -5,20 +5,21 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Collection, Iterator, Sequence
-from itertools import compress, pairwise
-from typing import Any, Literal, TypeAlias, cast
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from streamkernel.compute.record_batches import OFFSET, VALUE_LENGTH
+from streamkernel.connectors.bulk import too_long_record
 from streamkernel.connectors.columns.uses import type_of
 from streamkernel.connectors.decode import UndecodableError, shown
-from streamkernel.connectors.kafka.base.messages import Message
+from streamkernel.connectors.kafka.base.messages import Columns, Message
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.pass_through import Passed, SourceMessage
 from streamkernel.connectors.pass_through_reader import PassThrough
-from streamkernel.connectors.ports import ColumnUse, Fault, Offsets, Position, Record
+from streamkernel.connectors.ports import ColumnUse, Fault, Offsets, Position, Raws, Record
 
 __all__ = ["Include", "MessageDecoder"]
 
@@ -65,7 +66,7 @@ class MessageDecoder:
             Where the first one never can.
 
         """
-        return batch.size if batch.messages is None else self._decoder.ready(batch.messages.values)
+        return batch.size if batch.messages is None else self._decoder.ready(batch.messages.raws)
 
     def knows(self, value: bytes) -> bool:
         """Return whether a value alone can be decoded for now; raises as `ready`."""
@@ -83,9 +84,9 @@ class MessageDecoder:
         ends = Offsets(stream, batch.partition, offsets + 1)
         sizes = messages.columns[VALUE_LENGTH]
         if sizes.min() < 0 or sizes.max() > self._max_record_bytes:
-            records: Sequence[Record] = self._unequal(messages.values, sizes.tolist(), starts, ends)
+            records: Sequence[Record] = self._unequal(messages.raws, sizes, starts, ends)
         else:
-            records = self._decoder.records(cast("list[bytes]", messages.values), starts, ends)
+            records = self._decoder.records(messages.raws, starts, ends)
         if self._include:
             records = list(map(self._with_extras, records, messages))
         if self.passing is not None:
@@ -108,23 +109,19 @@ class MessageDecoder:
         beside = [name for name in record.x if name.startswith("kafka.")]
         return uses + [ColumnUse(name, shown(record.x[name]), type_of(record.x[name]), "input") for name in beside]
 
-    def _unequal(
-        self, values: Sequence[bytes | None], sizes: Sequence[int], starts: Sequence[Position], ends: Sequence[Position]
-    ) -> list[Record]:
+    def _unequal(self, raws: Raws, sizes: Columns, starts: Offsets, ends: Offsets) -> list[Record]:
         """Decode where some of the messages have no value, or one that is too long."""
-        plain = [0 <= size <= self._max_record_bytes for size in sizes]
-        raws = cast("list[bytes]", list(compress(values, plain)))
-        rest = iter(self._decoder.records(raws, list(compress(starts, plain)), list(compress(ends, plain))))
+        plain = (sizes >= 0) & (sizes <= self._max_record_bytes)
+        rest = iter(self._decoder.records(raws[plain], starts[plain], ends[plain]))
         return [
-            next(rest) if good else self._odd(value, start, end)
-            for good, value, start, end in zip(plain, values, starts, ends, strict=True)
+            next(rest) if good else self._odd(None if size < 0 else raw, start, end)
+            for good, size, raw, start, end in zip(plain, sizes, raws, starts, ends, strict=True)
         ]
 
     def _odd(self, value: bytes | None, start: Position, end: Position) -> Record:
         if value is None:
             return Record({}, None, start, end, b"", blank=True)
-        detail = f"{len(value):,} bytes, more than max_record_bytes ({self._max_record_bytes:,})"
-        return Record({}, None, start, end, value[: self._max_record_bytes], Fault("too_long", detail))
+        return too_long_record(value, len(value), self._max_record_bytes, start, end)
 
     def _with_extras(self, record: Record, message: Message) -> Record:
         if record.fault is not None or record.blank:
