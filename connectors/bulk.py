@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import compress, repeat
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -108,29 +107,7 @@ class BulkDecoder(ABC):
         return record._replace(passed=passing(values if about is None else {**about, **values}, message))
 
     def _decoded(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> list[Record]:
-        if not raws:
-            return []
-        try:
-            xs, ys, odd = self.decode_all(raws)
-            if self.several is not None:
-                left_out = set(odd)
-                ys = [self.several.read(self.values(raw)) for place, raw in enumerate(raws) if place not in left_out]
-        except UndecodableError:
-            return list(map(self.record, raws, starts, ends))
-        firsts: Iterator[Position] = iter(starts)
-        lasts: Iterator[Position] = iter(ends)
-        texts = iter(raws)
-        if odd:
-            even = [True] * len(raws)
-            for index in odd:
-                even[index] = False
-            firsts, lasts, texts = compress(firsts, even), compress(lasts, even), compress(texts, even)
-        # The same as calling Record for each, at a third of the cost.
-        fields = zip(xs, ys, firsts, lasts, texts, repeat(None), repeat(False), repeat(None), strict=False)
-        records = list(cast("Iterator[Record]", map(tuple.__new__, repeat(Record), fields)))
-        for index in odd:
-            records.insert(index, self.record(raws[index], starts[index], ends[index]))
-        return records
+        return list(map(self.record, raws, starts, ends))
 
     def record(self, raw: bytes, start: Position, following: Position) -> Record:
         """Return the record of one `raw`."""
@@ -166,13 +143,6 @@ class BulkDecoder(ABC):
     @abstractmethod
     def read(self, name: str, value: Any) -> Mapping[str, Any]:
         """Return the inputs of a column's value; raise UndecodableError if it is unusable."""
-
-    @abstractmethod
-    def decode_all(self, raws: Sequence[bytes]) -> tuple[Sequence[dict[str, Any]], Sequence[Any], Sequence[int]]:
-        """Return inputs and targets, the same as `decode_one`, and the indices of records to decode one at a time.
-
-        Raises UndecodableError if another record is unusable.
-        """
 
     @abstractmethod
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Any] | None:
