@@ -15,7 +15,6 @@ from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.columns.uses import input_uses, target_use
 from streamkernel.connectors.decode import TargetDecoder, UndecodableError
 from streamkernel.connectors.names import take
-from streamkernel.connectors.pass_through import SourceMessage
 from streamkernel.connectors.pass_through_reader import PassThrough
 from streamkernel.connectors.ports import (
     CodedColumn,
@@ -27,6 +26,7 @@ from streamkernel.connectors.ports import (
     Record,
     RecordColumns,
     at_places,
+    with_passed,
 )
 from streamkernel.connectors.target_columns import Target, TargetColumns, names_of
 
@@ -67,17 +67,16 @@ class BulkDecoder(ABC):
 
     def records(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> Sequence[Record]:
         """Return a record for each of `raws`, with its start and the start of the next one."""
-        found = self._in_columns(raws, starts, ends) if len(raws) >= FEWEST else None
-        if found is not None:
-            return found
-        records = self._decoded(raws, starts, ends)
-        return records if self.passing is None else [self.with_passed(record, self.passing) for record in records]
+        found: Sequence[Record] | None = self._in_columns(raws, starts, ends) if len(raws) >= FEWEST else None
+        records = self._decoded(raws, starts, ends) if found is None else found
+        passing = self.passing
+        return records if passing is None else with_passed(records, lambda _, raw: passing(self.values(raw)))
 
     def _in_columns(
         self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]
     ) -> RecordColumns | None:
         """Return the records in columns; None where they do not fit into any."""
-        if self.passing is not None or self.several is not None or self.scanner is None:
+        if self.several is not None or self.scanner is None:
             return None
         raws = Raws.of(raws)
         found = self.scanner.scan(raws.buffer, raws.begins, raws.ends)
@@ -92,19 +91,6 @@ class BulkDecoder(ABC):
             for place, record in odd.items():
                 targets[place] = record.y
         return RecordColumns(raws, starts, ends, found.names, found.numbers, found.texts, targets, odd, self._decoded)
-
-    def with_passed(
-        self,
-        record: Record,
-        passing: PassThrough,
-        about: Mapping[str, Any] | None = None,
-        message: SourceMessage | None = None,
-    ) -> Record:
-        """Return the record with its pass-through columns filled in: values, known facts and its message."""
-        if record.fault is not None or record.blank:
-            return record
-        values = self.values(record.raw)
-        return record._replace(passed=passing(values if about is None else {**about, **values}, message))
 
     def _decoded(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> list[Record]:
         return list(map(self.record, raws, starts, ends))

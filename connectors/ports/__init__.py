@@ -7,6 +7,7 @@ from streamkernel.connectors.ports.columns import (
     RecordColumns,
     at_places,
     unusable_places,
+    with_passed,
 )
 from streamkernel.connectors.ports.connector import (
     Connector,
@@ -43,4 +44,5 @@ __all__ = [
     "at_offset",
     "at_places",
     "unusable_places",
+    "with_passed",
 ]

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 
+from streamkernel.connectors.pass_through import Passed
+from streamkernel.connectors.ports.connector import ConnectorError
 from streamkernel.connectors.ports.record import Label, Position, Record
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "RecordColumns",
     "at_places",
     "unusable_places",
+    "with_passed",
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -166,6 +169,8 @@ class RecordColumns(Sequence[Record]):
         The records, by index, whose inputs are in no column: they hold something else, or are unusable or blank.
     decode
         Makes the records of raw bytes, with their positions and those of the next ones.
+    passed
+        What passes of each record, as `Record.passed`; None: nothing does.
 
     """
 
@@ -178,6 +183,7 @@ class RecordColumns(Sequence[Record]):
     targets: list[Label | None]
     odd: Mapping[int, Record]
     decode: Callable[[Sequence[bytes], Sequence[Position], Sequence[Position]], list[Record]]
+    passed: Sequence[Passed | None] | None = None
 
     def __len__(self) -> int:
         return len(self.raws)
@@ -192,15 +198,16 @@ class RecordColumns(Sequence[Record]):
             return self.chosen(np.arange(len(self))[index])
         place = range(len(self))[index]
         known = self.odd.get(place)
-        return known or self.decode([self.raws[place]], [self.starts[place]], [self.ends[place]])[0]
+        record = known or self.decode([self.raws[place]], [self.starts[place]], [self.ends[place]])[0]
+        return record if self.passed is None else record._replace(passed=self.passed[place])
 
     def __iter__(self) -> Iterator[Record]:
         """Make all records."""
-        if not self.odd:
-            return iter(self.decode(self.raws, self.starts, self.ends))
-        plain = self.chosen(np.array([place for place in range(len(self)) if place not in self.odd], np.int64))
-        rest = iter(plain)
-        return (self.odd[place] if place in self.odd else next(rest) for place in range(len(self)))
+        plain = np.delete(np.arange(len(self)), list(self.odd))
+        rest = iter(self.decode(self.raws[plain], at_places(self.starts, plain), at_places(self.ends, plain)))
+        for place in range(len(self)):
+            record = self.odd[place] if place in self.odd else next(rest)
+            yield record if self.passed is None else record._replace(passed=self.passed[place])
 
     @property
     def unusable(self) -> list[int]:
@@ -212,6 +219,75 @@ class RecordColumns(Sequence[Record]):
         """The records that have no fault and are not blank."""
         unusable = self.unusable
         return self.chosen(np.delete(np.arange(len(self)), unusable)) if unusable else self
+
+    def filled(self) -> tuple[list[str], Array, dict[str, tuple[Array, list[Any]]]]:
+        """Return names and numbers, and codes and values of texts by name, with the inputs of odd records in them.
+
+        The numbers have one more column, all NaN.
+        """
+        names = {name: place for place, name in enumerate(self.names)}
+        texts = {text.name: _used(text) for text in self.texts}
+        odd = [(row, name, value) for row, record in self.odd.items() for name, value in record.x.items()]
+        for _, name, value in odd:
+            if type(value) is not str:
+                names.setdefault(name, len(names))
+        numbers = np.full((len(self), len(names) + 1), np.nan)
+        numbers[:, : len(self.names)] = self.numbers
+        for row, name, value in odd:
+            if type(value) is str:
+                codes, values = texts.setdefault(name, (np.full(len(self), -1), []))
+                if value not in values:
+                    values.append(value)
+                codes[row] = values.index(value)
+            else:
+                numbers[row, names[name]] = value
+        return list(names), numbers, texts
+
+    def to_arrow(self) -> Any:
+        """Return the records as a batch of Arrow: positions, numbers, texts as dictionaries, targets.
+
+        Returns
+        -------
+        batch
+            A `pyarrow.RecordBatch` with the columns ``partition``, ``offset``, ``numbers`` and ``texts``, where there
+            are any, with a field for each input, and ``target``. What a record does not have is null.
+
+        Raises
+        ------
+        ConnectorError
+            If pyarrow is not installed.
+
+        Examples
+        --------
+        >>> from streamkernel.connectors.objects import JsonObjects
+        >>> raws = [b'{"a": 1, "b": "red", "y": 2}', b'{"a": 0.5, "y": 3}', b'{"b": "red"}', b'{"b": "blue"}']
+        >>> places = Offsets("here", 0, np.arange(5))
+        >>> batch = JsonObjects("y", "int", 256).records(raws, places[:4], places[1:]).to_arrow()
+        >>> batch.column("numbers").to_pylist(), batch.column("texts").to_pylist()[1:3]
+        ([{'a': 1.0}, {'a': 0.5}, {'a': None}, {'a': None}], [{'b': None}, {'b': 'red'}])
+        >>> batch.column("offset").to_pylist(), batch.column("target").to_pylist()
+        ([0, 1, 2, 3], [2, 3, None, None])
+
+        """
+        try:
+            import pyarrow as pa
+        except ImportError:
+            raise ConnectorError("to_arrow needs pyarrow: pip install 'streamkernel[parquet]'") from None
+        names, numbers, texts = self.filled()
+        fields: dict[str, dict[str, Any]] = {
+            "numbers": {name: pa.array(one, mask=np.isnan(one)) for name, one in zip(names, numbers.T, strict=False)},
+            "texts": {
+                name: pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), pa.array(words, pa.string()))
+                for name, (codes, words) in texts.items()
+            },
+        }
+        columns = {
+            "partition": pa.array([place.partition for place in self.starts], pa.int32()),
+            "offset": pa.array([place.offset for place in self.starts], pa.int64()),
+            **{key: pa.StructArray.from_arrays(list(one.values()), list(one)) for key, one in fields.items() if one},
+            "target": pa.array(self.targets),
+        }
+        return pa.record_batch(columns)
 
     def chosen(self, rows: Array) -> RecordColumns:
         """Return the records at some indices, int64 of shape (m,), ascending."""
@@ -226,6 +302,7 @@ class RecordColumns(Sequence[Record]):
             numbers=self.numbers[rows],
             texts=[text._replace(codes=text.codes[rows]) for text in self.texts],
             targets=[self.targets[place] for place in places],
+            passed=None if self.passed is None else at_places(self.passed, rows),
             odd={new: self.odd[place] for new, place in enumerate(places) if place in self.odd} if self.odd else {},
         )
 
@@ -235,6 +312,23 @@ def unusable_places(records: Sequence[Record]) -> list[int]:
     if isinstance(records, RecordColumns):
         return records.unusable
     return [place for place, record in enumerate(records) if record.fault is not None or record.blank]
+
+
+def _used(text: CodedColumn) -> tuple[Array, list[Any]]:
+    """Return codes of the values that records have; a vocabulary may be much larger."""
+    used, codes = np.unique(text.codes, return_inverse=True)
+    n_missing = int((used < 0).sum())
+    return codes - n_missing, [text.values[code] for code in used[n_missing:].tolist()]
+
+
+def with_passed(records: Sequence[Record], passed: Callable[[int, bytes], Passed]) -> Sequence[Record]:
+    """Return records with what passes of each usable one, by its index and raw bytes."""
+    unusable = set(unusable_places(records))
+    raws = records.raws if isinstance(records, RecordColumns) else [record.raw for record in records]
+    found = [None if place in unusable else passed(place, raw) for place, raw in enumerate(raws)]
+    if isinstance(records, RecordColumns):
+        return replace(records, passed=found)
+    return [record._replace(passed=one) for record, one in zip(records, found, strict=True)]
 
 
 def at_places(items: Sequence[T], places: Array) -> Sequence[T]:

@@ -19,7 +19,7 @@ from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.pass_through import Passed, SourceMessage
 from streamkernel.connectors.pass_through_reader import PassThrough
-from streamkernel.connectors.ports import ColumnUse, Fault, Offsets, Position, Raws, Record
+from streamkernel.connectors.ports import ColumnUse, Fault, Offsets, Position, Raws, Record, with_passed
 
 __all__ = ["Include", "MessageDecoder"]
 
@@ -89,11 +89,9 @@ class MessageDecoder:
             records = self._decoder.records(messages.raws, starts, ends)
         if self._include:
             records = list(map(self._with_extras, records, messages))
-        if self.passing is not None:
-            records = [
-                self._with_passed(record, self.passing, message)
-                for record, message in zip(records, messages, strict=True)
-            ]
+        if (passing := self.passing) is not None:
+            given = list(messages)
+            records = with_passed(records, lambda place, raw: self._passed(passing, raw, given[place]))
         return records
 
     def record(self, value: bytes, position: Position, following: Position) -> Record:
@@ -101,7 +99,8 @@ class MessageDecoder:
         if len(value) > self._max_record_bytes:
             return self._odd(value, position, following)
         record = self._decoder.record(value, position, following)
-        return record if self.passing is None else self._decoder.with_passed(record, self.passing)
+        passing, values = self.passing, self._decoder.values
+        return record if passing is None else with_passed([record], lambda _, raw: passing(values(raw)))[0]
 
     def columns(self, record: Record) -> list[ColumnUse]:
         """Return what becomes of each column of a record that can be used, with what came in addition to its value."""
@@ -134,18 +133,17 @@ class MessageDecoder:
             extras.pop(name, None)
         return record._replace(x=extras | record.x)
 
-    def _with_passed(self, record: Record, passing: PassThrough, message: Message) -> Record:
+    def _passed(self, passing: PassThrough, raw: bytes, message: Message) -> Passed:
         passed = SourceMessage(message.key, tuple(message.headers), message.timestamp) if passing.message else None
         if not passing.columns:  # by far the most frequent case: the value need not be read once more
-            odd = record.fault is not None or record.blank
-            return record if odd else Record(*record[:-1], Passed({}, passed))
+            return Passed({}, passed)
         about: dict[str, Any] = {
             f"kafka.header.{name}": as_text(value) for name, value in message.headers if value is not None
         }
         about["kafka.headers"] = {name: None if value is None else as_text(value) for name, value in message.headers}
         about["kafka.key"] = None if message.key is None else as_text(message.key)
         about["kafka.timestamp"] = message.timestamp / 1000 if message.timestamp >= 0 else None
-        return self._decoder.with_passed(record, passing, about, passed)
+        return passing({**about, **self._decoder.values(raw)}, passed)
 
     def _extras(self, message: Message) -> Iterator[tuple[str, Any]]:
         if "key" in self._include and message.key is not None:
