@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import compress, repeat
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +15,19 @@ from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.columns.uses import input_uses, target_use
 from streamkernel.connectors.decode import TargetDecoder, UndecodableError
 from streamkernel.connectors.names import take
-from streamkernel.connectors.pass_through import SourceMessage
 from streamkernel.connectors.pass_through_reader import PassThrough
-from streamkernel.connectors.ports import CodedColumn, ColumnUse, Fault, Label, Position, Record, RecordColumns
+from streamkernel.connectors.ports import (
+    CodedColumn,
+    ColumnUse,
+    Fault,
+    Label,
+    Position,
+    Raws,
+    Record,
+    RecordColumns,
+    at_places,
+    with_passed,
+)
 from streamkernel.connectors.target_columns import Target, TargetColumns, names_of
 
 # Fewer records are decoded one by one.
@@ -58,70 +67,33 @@ class BulkDecoder(ABC):
 
     def records(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> Sequence[Record]:
         """Return a record for each of `raws`, with its start and the start of the next one."""
-        found = self._in_columns(raws, starts, ends) if len(raws) >= FEWEST else None
-        if found is not None:
-            return found
-        records = self._decoded(raws, starts, ends)
-        return records if self.passing is None else [self.with_passed(record, self.passing) for record in records]
+        found: Sequence[Record] | None = self._in_columns(raws, starts, ends) if len(raws) >= FEWEST else None
+        records = self._decoded(raws, starts, ends) if found is None else found
+        passing = self.passing
+        return records if passing is None else with_passed(records, lambda _, raw: passing(self.values(raw)))
 
     def _in_columns(
         self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]
     ) -> RecordColumns | None:
         """Return the records in columns; None where they do not fit into any."""
-        if self.passing is not None or self.several is not None or self.scanner is None:
+        if self.several is not None or self.scanner is None:
             return None
-        lengths = np.fromiter(map(len, raws), np.int64, len(raws))
-        stops = np.cumsum(lengths + 1) - 1
-        found = self.scanner.scan(b"\n".join(raws), stops - lengths, stops)
+        raws = Raws.of(raws)
+        found = self.scanner.scan(raws.buffer, raws.begins, raws.ends)
         if found is None or 2 * (n_plain := int(found.plain.sum())) < len(raws):
             return None
         odd: dict[int, Record] = {}
         targets = _labels(found)
         if n_plain < len(raws):
-            places = np.flatnonzero(~found.plain).tolist()
-            records = self._decoded(*_at(places, raws, starts, ends))
-            odd = dict(zip(places, records, strict=True))
+            places = np.flatnonzero(~found.plain)
+            records = self._decoded(raws[places], at_places(starts, places), at_places(ends, places))
+            odd = dict(zip(places.tolist(), records, strict=True))
             for place, record in odd.items():
                 targets[place] = record.y
         return RecordColumns(raws, starts, ends, found.names, found.numbers, found.texts, targets, odd, self._decoded)
 
-    def with_passed(
-        self,
-        record: Record,
-        passing: PassThrough,
-        about: Mapping[str, Any] | None = None,
-        message: SourceMessage | None = None,
-    ) -> Record:
-        """Return the record with its pass-through columns filled in: values, known facts and its message."""
-        if record.fault is not None or record.blank:
-            return record
-        values = self.values(record.raw)
-        return record._replace(passed=passing(values if about is None else {**about, **values}, message))
-
     def _decoded(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> list[Record]:
-        if not raws:
-            return []
-        try:
-            xs, ys, odd = self.decode_all(raws)
-            if self.several is not None:
-                left_out = set(odd)
-                ys = [self.several.read(self.values(raw)) for place, raw in enumerate(raws) if place not in left_out]
-        except UndecodableError:
-            return list(map(self.record, raws, starts, ends))
-        firsts: Iterator[Position] = iter(starts)
-        lasts: Iterator[Position] = iter(ends)
-        texts = iter(raws)
-        if odd:
-            even = [True] * len(raws)
-            for index in odd:
-                even[index] = False
-            firsts, lasts, texts = compress(firsts, even), compress(lasts, even), compress(texts, even)
-        # The same as calling Record for each, at a third of the cost.
-        fields = zip(xs, ys, firsts, lasts, texts, repeat(None), repeat(False), repeat(None), strict=False)
-        records = list(cast("Iterator[Record]", map(tuple.__new__, repeat(Record), fields)))
-        for index in odd:
-            records.insert(index, self.record(raws[index], starts[index], ends[index]))
-        return records
+        return list(map(self.record, raws, starts, ends))
 
     def record(self, raw: bytes, start: Position, following: Position) -> Record:
         """Return the record of one `raw`."""
@@ -159,25 +131,12 @@ class BulkDecoder(ABC):
         """Return the inputs of a column's value; raise UndecodableError if it is unusable."""
 
     @abstractmethod
-    def decode_all(self, raws: Sequence[bytes]) -> tuple[Sequence[dict[str, Any]], Sequence[Any], Sequence[int]]:
-        """Return inputs and targets, the same as `decode_one`, and the indices of records to decode one at a time.
-
-        Raises UndecodableError if another record is unusable.
-        """
-
-    @abstractmethod
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Any] | None:
         """Return the inputs and the target of a record, None for a blank one; raises UndecodableError."""
 
     @abstractmethod
     def values(self, raw: bytes) -> Mapping[str, Any]:
         """Return the values of a decodable record by name, as they are in the source."""
-
-
-def _at(
-    places: list[int], raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]
-) -> tuple[list[bytes], list[Position], list[Position]]:
-    return [raws[at] for at in places], [starts[at] for at in places], [ends[at] for at in places]
 
 
 def _labels(found: ScannedRows) -> list[Label | None]:

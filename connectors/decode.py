@@ -93,17 +93,6 @@ def finite_floats(texts: Sequence[str]) -> list[float] | None:
     return numbers if math.isfinite(sum(numbers)) else None
 
 
-def numbers_with_gaps(texts: Sequence[str]) -> Sequence[float | None] | None:
-    """Return texts without underscores as finite numbers, None for empty ones and NaN; None for any other column."""
-    if (finite := finite_floats(texts)) is not None:
-        return finite
-    try:
-        numbers = [float(text) if text else math.nan for text in texts]
-    except ValueError:
-        return None
-    return None if any(map(math.isinf, numbers)) else [None if math.isnan(number) else number for number in numbers]
-
-
 def present(inputs: dict[str, Any]) -> dict[str, Any]:
     """Return the inputs that are not None."""
     if None in inputs.values():
@@ -145,7 +134,7 @@ class TargetDecoder:
     --------
     >>> TargetDecoder("bool", 256).decode("Yes"), TargetDecoder("float", 256).decode("")
     (True, None)
-    >>> TargetDecoder("int", 256).decode_all(["7", "8.0", "7", "nan"])
+    >>> [TargetDecoder("int", 256).decode(value) for value in ("7", "8.0", 7, "nan")]
     [7, 8, 7, None]
 
     """
@@ -164,6 +153,8 @@ class TargetDecoder:
         Raises UndecodableError for anything else, with the reason ``"target"`` or ``"string_too_long"``.
         """
         kind = type(value)
+        if kind in self._labels:
+            return cast("Label | None", value)
         if kind is str:
             word = value.strip()
             if not word or (self._type != "str" and word.lower().lstrip("+-") == "nan"):
@@ -180,19 +171,6 @@ class TargetDecoder:
             return self._convert(self._plain(value) if kind is str and self._plain is not None else value)
         except (ValueError, OverflowError, TypeError):
             raise self._unfit(value) from None
-
-    def decode_all(self, values: Sequence[Any]) -> Sequence[Label | None]:
-        """Return the labels of many targets, the same as `decode`; raise if one of them is unusable."""
-        kinds = set(map(type, values))
-        if kinds <= self._labels and (self._type != "float" or math.isfinite(sum(values))):
-            return values
-        if kinds == {str}:
-            plain = self._type == "float" and self._plain is None and "_" not in "".join(values)
-            if plain and (numbers := finite_floats(values)) is not None:
-                return numbers
-            labels = {text: self.decode(text) for text in set(values)}
-            return [labels[text] for text in values]
-        return [self.decode(value) for value in values]
 
     def _unfit(self, value: Any) -> UndecodableError:
         return UndecodableError("target", f"the target {shown(value)} is not {self._meaning}")
@@ -255,5 +233,5 @@ _CONVERTERS: dict[str, tuple[Callable[[Any], Label], str, frozenset[type]]] = {
     "str": (_string, "a label", frozenset()),
     "int": (_integer, "an int", frozenset({int, NoneType})),
     "bool": (_boolean, "true or false", frozenset({bool, NoneType})),
-    "float": (_float, "a finite float", frozenset({float})),
+    "float": (_float, "a finite float", frozenset()),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -46,46 +46,28 @@ class JsonObjects(BulkDecoder):
         super().__init__(target, target_type, max_string, rules)
         types = {} if rules is None else rules.settings.types
         # Integers in these columns keep all their digits.
+        # With dots the target may be nested, beyond ASCII its name may be composed otherwise.
+        self._is_plain = self.target is not None and "." not in self.target and self.target.isascii()
         self._texts = [name for name, column in types.items() if column.type in ("string", "hash")]
 
     @cached_property
     def scanner(self) -> ColumnScanner | None:
         return JsonScanner(self.target, self.target_type, self.max_string, self.rules)
 
-    def decode_all(
-        self, raws: Sequence[bytes]
-    ) -> tuple[Sequence[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
-        """Return inputs, targets and the indices left out; see `BulkDecoder.decode_all`."""
-        objects = self.load_all(raws)
-        odd = []
-        if not {dict}.issuperset(map(type, objects)):
-            odd = [index for index, x in enumerate(objects) if type(x) is not dict]
-            objects = [x for x in objects if type(x) is dict]
-        targets: Sequence[Label | None] = [None] * len(objects)
-        if self.target is not None:
-            target = self.target
-            plain = _is_plain(target)
-            values = [x.pop(target, None) if plain else take(x, target) for x in objects]
-            if float in map(type, values) and any(map(_is_rounded, values)):
-                raise UndecodableError("target", "a target must be read exactly")
-            targets = self.targets.decode_all(values)
-        if self._lose_digits(objects):
-            raise UndecodableError("input_type", "a text must be read exactly")
-        return self.rules.read_all(objects), targets, odd
-
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return inputs and target; see `BulkDecoder.decode_one`."""
-        if not raw.removeprefix(BOM_UTF8).strip(_WHITESPACE):
+        if raw[:1] != b"{" and not raw.removeprefix(BOM_UTF8).strip(_WHITESPACE):
             return None
         x = self.load(raw)
         if type(x) is not dict:
             kind = "null" if x is None else f"a {type(x).__name__}"
             raise UndecodableError("not_an_object", f"{kind}, not an object")
-        y = None if self.target is None else take(x, self.target)
-        if _is_rounded(y):
+        y = None if self.target is None else x.pop(self.target, None) if self._is_plain else take(x, self.target)
+        if type(y) is float and _is_rounded(y):
             y = find(self.load_exactly(raw), str(self.target))
         label = self.targets.decode(y)
-        if self._lose_digits([x]):
+        # Integers that are read as text must not be rounded.
+        if self._texts and any(_is_rounded(find(x, name)) for name in self._texts):
             x = self.load_exactly(raw)
             take(x, self.target or "")
         return self.rules.read(x), label
@@ -110,13 +92,6 @@ class JsonObjects(BulkDecoder):
                 values = self.load_exactly(raw)
         return values
 
-    def load_all(self, raws: Sequence[bytes]) -> list[Any]:
-        """Return the values of records; None for those to load one at a time."""
-        try:
-            return list(map(orjson.loads, raws))
-        except orjson.JSONDecodeError:
-            return list(map(_loads_or_none, raws))
-
     def load(self, raw: bytes) -> Any:
         """Return the value of a record; raises `UndecodableError` if it is not JSON."""
         try:
@@ -130,15 +105,6 @@ class JsonObjects(BulkDecoder):
     def load_exactly(self, raw: bytes) -> Any:
         """Return the value of a record that `load` can read, with exact long integers."""
         return _loads_lenient(raw)
-
-    def _lose_digits(self, objects: Sequence[dict[str, Any]]) -> bool:
-        """Whether an integer that is read as text may be rounded."""
-        return any(_is_rounded(find(x, name)) for name in self._texts for x in objects)
-
-
-def _is_plain(name: str) -> bool:
-    """Whether a name is simply a key: with dots it may be nested, beyond ASCII composed otherwise."""
-    return "." not in name and name.isascii()
 
 
 def _is_rounded(value: Any) -> bool:
@@ -156,13 +122,6 @@ def _holds_rounded(values: dict[str, Any]) -> bool:
             elif _is_rounded(value):
                 return True
     return False
-
-
-def _loads_or_none(line: bytes) -> Any:
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
 
 
 def _loads_lenient(raw: bytes, reason: orjson.JSONDecodeError | None = None) -> Any:

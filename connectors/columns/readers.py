@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import blake2b
-from itertools import repeat
 from typing import Any
 
 from streamkernel.connectors.columns.dates import DateParts
@@ -14,17 +14,14 @@ from streamkernel.connectors.columns.settings import ColumnSettings
 from streamkernel.connectors.decode import (
     UndecodableError,
     decode_inputs,
-    numbers_with_gaps,
-    present,
     shown,
     text_of_float,
     too_long,
 )
 
-__all__ = ["ColumnReader", "NumberFormat", "inputs_of_columns"]
+__all__ = ["ColumnReader", "NumberFormat"]
 
 _MOST_WORDS = 10_000
-_PLAIN = frozenset({float, int, bool, type(None)})
 # A blank or an apostrophe may mean another one.
 _ALIKE = {" ": " \u00a0\u202f\u2009", "'": "'\u2019"}
 
@@ -121,9 +118,9 @@ class ColumnReader:
             raise ValueError(f"a hash has at least 1 bucket, got {settings.buckets}")
         self._buckets = settings.buckets
         self._nothing: tuple[Any, ...] = (None,) * len(self.outputs)
-        # Texts often come again: their inputs, and those that are inputs as they are.
+        # Texts often come again.
         self._known: dict[str, tuple[Any, ...]] = {}
-        self._same: set[str] = set()
+        self._is_plain = self._reads_numbers and self.keeps_numbers and numbers is None and len(name) <= max_string
 
     def read(self, value: Any) -> tuple[Any, ...]:
         """Return the values of the inputs, None for missing ones; raises UndecodableError for an unusable value."""
@@ -134,11 +131,22 @@ class ColumnReader:
             known = self._read(value)
             if len(self._known) < _MOST_WORDS:
                 self._known[value] = known
-                if known == (value,):
-                    self._same.add(value)
         return known
 
+    def put(self, value: Any, inputs: dict[str, Any]) -> None:
+        """Add the inputs of a value, as `read` returns them."""
+        if self.keeps_numbers and type(value) is float and math.isfinite(value):
+            inputs[self.name] = value
+        elif len(read := self.read(value)) == 1:
+            inputs[self.outputs[0]] = read[0]
+        else:
+            inputs.update(zip(self.outputs, read, strict=True))
+
     def _read(self, value: Any) -> tuple[Any, ...]:
+        if self._is_plain and type(value) is str and "_" not in value:
+            with suppress(ValueError):
+                if math.isfinite(number := float(value)):
+                    return (number,)
         if self._is_missing(value):
             return self._nothing
         if isinstance(value, dict | list):
@@ -156,37 +164,12 @@ class ColumnReader:
                 "input_type", f"input {shown(self.name)} is {shown(value)}, not {self._expected}"
             ) from None
 
-    def read_all(self, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        """Return a column for each input, with the values of `read`; None of the values may be infinite or NaN."""
-        if (numbers := self._read_numbers(values)) is not None:
-            return [numbers]
-        if {str}.issuperset(map(type, values)) and self._same.issuperset(values):
-            return [values]
-        rows = list(map(self.read, values))
-        return list(zip(*rows, strict=True)) or [()] * len(self.outputs)
-
     def _is_missing(self, value: Any) -> bool:
         if type(value) is str:
             return not value or value.isspace() or value in self._missing
         if value is None or type(value) is bool:
             return value is None
         return type(value) in (int, float) and (value != value or value in self._missing_numbers)
-
-    def _read_numbers(self, values: Sequence[Any]) -> Sequence[float | None] | None:
-        """Return a column of numbers that can be read at once; None for any other."""
-        if self._type not in ("auto", "number"):
-            return None
-        absent = self._missing_numbers
-        kinds = set(map(type, values))
-        if self._reads_numbers and kinds <= {str}:
-            if self._format is not None or "_" in "".join(values):
-                return None
-            fields = ["" if field in self._missing else field for field in values] if self._missing else values
-            numbers = numbers_with_gaps(fields)
-            if numbers is None or not absent or absent.isdisjoint(numbers):
-                return numbers
-            return [None if number in absent else number for number in numbers]
-        return values if kinds <= _PLAIN and (not absent or absent.isdisjoint(values)) else None
 
     def _convert(self, value: Any) -> Sequence[Any]:
         """Return the values of the inputs; raise ValueError for a value of another type."""
@@ -237,32 +220,6 @@ class ColumnReader:
         if self._lenient:
             raise ValueError(value)
         raise UndecodableError("infinite", f"input {shown(self.name)} is infinite")
-
-
-def inputs_of_columns(
-    readers: Iterable[tuple[ColumnReader | None, Sequence[Any]]],
-    n_records: int,
-    objects: Sequence[dict[str, Any]] = (),
-) -> Sequence[dict[str, Any]]:
-    """Return the inputs of some records, from the values of each column; a column without a reader is no input.
-
-    If the values of all columns are inputs as they are, the inputs are the `objects`.
-    """
-    names: list[str] = []
-    columns: list[Sequence[Any]] = []
-    changed = not objects
-    for reader, values in readers:
-        if reader is None:
-            changed = True
-        else:
-            names += reader.outputs
-            columns += reader.read_all(values)
-            changed = changed or columns[-1] is not values
-    if not changed and names == list(objects[0]) and not any(None in column for column in columns):
-        return objects
-    rows = zip(*columns, strict=True) if columns else repeat((), n_records)
-    inputs: list[dict[str, Any]] = list(map(dict, map(zip, repeat(names), rows)))
-    return list(map(present, inputs)) if any(None in column for column in columns) else inputs
 
 
 def _text(value: Any) -> str:

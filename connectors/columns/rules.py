@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
-from streamkernel.connectors.columns.readers import ColumnReader, NumberFormat, inputs_of_columns
+from streamkernel.connectors.columns.readers import ColumnReader, NumberFormat
 from streamkernel.connectors.columns.settings import ColumnSettings, InputSettings, Nested, ancestry
 from streamkernel.connectors.decode import UndecodableError, present, shown
 from streamkernel.connectors.names import hint, nfc, with_normal_names
@@ -18,6 +17,7 @@ __all__ = ["ColumnRules", "flattened"]
 _MOST_NAMES = 2000
 _DEEPEST = 32
 _AS_IT_IS = ColumnSettings()
+_NUMBERS = frozenset({float, int, bool})
 
 
 class ColumnRules:
@@ -58,7 +58,8 @@ class ColumnRules:
         self.numbers = _number_format(settings)
         self._of_texts = of_texts
         self._columns: dict[str, ColumnReader | None] = {}
-        # Columns whose numbers are inputs as they are.
+        # Columns by their names in objects, and those of them whose numbers are inputs as they are.
+        self._known: set[str] = set()
         self._same_numbers: set[str] = set()
         modes = {settings.nested} | {one.nested for one in settings.types.values()}
         self.may_unnest = not modes <= {"dead_letter", None}
@@ -81,48 +82,19 @@ class ColumnRules:
 
     def read(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the inputs of one object of JSON; raise UndecodableError if it is unusable."""
+        values = self.flat(values)
+        if self._same_numbers.issuperset(values) and _are_finite(values.values()):
+            return values
         inputs: dict[str, Any] = {}
-        for name, value in with_normal_names(self.flat(values)).items():
-            reader = self._reader(name)
-            if reader is None:
-                continue
-            if type(value) is float and reader.keeps_numbers and math.isfinite(value):
-                inputs[name] = value
-            else:
-                inputs.update(zip(reader.outputs, reader.read(value), strict=True))
+        known = self._known.issuperset(values)
+        for name, value in (values if known else with_normal_names(values)).items():
+            reader = self._columns[name] if known else self._reader(name)
+            if reader is not None:
+                reader.put(value, inputs)
+        if not known:
+            self._known.update(name for name in values if name in self._columns and nfc(name) == name)
+            self._same_numbers = {name for name in self._known if (one := self._columns[name]) and one.keeps_numbers}
         return present(inputs)
-
-    def read_all(self, objects: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-        """Return the inputs of many objects, the same as `read`, if orjson can return these objects.
-
-        Raises UndecodableError if one of them is unusable.
-        """
-        flat = list(map(self.flat, objects)) if self.may_unnest else objects
-        if self._has_numbers_only(flat):
-            return flat
-        names = [nfc(name) for name in flat[0]] if flat else []
-        if len(set(map(tuple, flat))) != 1 or len(set(names)) < len(names):
-            return list(map(self.read, flat))
-        columns = zip(*map(dict.values, flat), strict=True)
-        return inputs_of_columns(zip(map(self._reader, names), columns, strict=True), len(flat), flat)
-
-    def _has_numbers_only(self, objects: Sequence[dict[str, Any]]) -> bool:
-        """Whether objects hold nothing but inputs that are numbers and stay as they are."""
-        names: set[str] = set().union(*objects)
-        if not self._same_numbers.issuperset(names):
-            names -= self._same_numbers
-            if len(self._same_numbers) + len(names) > _MOST_NAMES or not all(map(self._keeps_numbers, names)):
-                return False
-            self._same_numbers |= names
-        try:
-            # Only numbers can be added up: that asks no value for its type.
-            return math.isfinite(sum(chain.from_iterable(map(dict.values, objects))))
-        except (TypeError, OverflowError):
-            return False
-
-    def _keeps_numbers(self, name: str) -> bool:
-        reader = self.column(name) if len(name) <= self.max_string and nfc(name) == name else None
-        return reader is not None and reader.keeps_numbers
 
     def _reader(self, name: str) -> ColumnReader | None:
         if len(name) > self.max_string:
@@ -172,6 +144,14 @@ class ColumnRules:
             return "ignore"
         said = (self.settings.types.get(outer, _AS_IT_IS).nested for outer in reversed(ancestry(name)))
         return next((mode for mode in said if mode is not None), self.settings.nested)
+
+
+def _are_finite(values: Collection[Any]) -> bool:
+    """Whether values are numbers, true or false, and none is infinite or NaN."""
+    try:
+        return _NUMBERS.issuperset(map(type, values)) and math.isfinite(math.fsum(values))
+    except (OverflowError, ValueError):
+        return False
 
 
 def _number_format(settings: ColumnSettings | InputSettings) -> NumberFormat | None:

@@ -38,6 +38,7 @@ from streamkernel.connectors.ports.columns import CodedColumn
 __all__ = ["ColumnScanner", "JsonScanner", "ScannedRows"]
 
 _MISSING, _ODD = -1, -2
+_LAST_OF_ASCII = 127
 _MOST_KEYS = 256
 _LOOKED_AT = 4
 # Records that are left out where most are odd: twice as many each time.
@@ -114,7 +115,7 @@ class ColumnScanner(ABC):
         # In memory, bytes have a head before them and a zero after them, which may be read too.
         data = np.frombuffer(buffer, np.uint8).ctypes.data
         found = places(self._words, self._powers, self._keys, self._kinds, numbers, codes, last)
-        self._read(data, starts, ends, _is_utf8(buffer), found, plain)
+        self._read(data, starts, ends, _are_utf8(buffer, starts, ends), found, plain)
         self._learn_words()
         plain &= self._may_be_plain(codes)
         coded = {column: self._coded(column, codes, plain) for column in self._values}
@@ -286,11 +287,14 @@ class JsonScanner(ColumnScanner):
         return is_plain and name not in self._names
 
 
-def _is_utf8(buffer: bytes) -> bool:
+def _are_utf8(buffer: bytes, starts: Array, ends: Array) -> bool:
+    """Whether records are UTF-8; between them may be other bytes."""
     if buffer.isascii():
         return True
+    beyond = np.flatnonzero(np.frombuffer(buffer, np.uint8) > _LAST_OF_ASCII)
+    rows = np.flatnonzero(np.searchsorted(beyond, starts) < np.searchsorted(beyond, ends))
     try:
-        buffer.decode()
+        b"\n".join(map(buffer.__getitem__, map(slice, starts[rows].tolist(), ends[rows].tolist()))).decode()
     except UnicodeDecodeError:
         return False
     return True

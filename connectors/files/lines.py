@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import csv
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from streamkernel.compute.jit import Array
 from streamkernel.connectors.files.fields import csv_rows, n_lines_of_record
 from streamkernel.connectors.files.stream import ByteStream
-from streamkernel.connectors.ports import Offsets, Position, SourceError
+from streamkernel.connectors.ports import Offsets, Position, Raws, SourceError
 
 REACH = 2**23
 # With long records, the few hundred that the daemon asks for would fill the memory.
 MOST_BYTES = 2**24
-# Up to this number, positions are made at once.
+# Up to this number, lines and positions are made at once.
 _FEW = 8
 # A byte order mark and a carriage return do not count: their bytes over the limit leave it undecided.
 _UNDECIDED = len(BOM_UTF8) + 1
+_FEED, _RETURN = b"\n\r"
 
 
 class Chunk(NamedTuple):
@@ -43,7 +46,7 @@ class Chunk(NamedTuple):
 
     """
 
-    lines: list[bytes]
+    lines: Sequence[bytes]
     positions: Sequence[Position]
     too_long: int = 0
     n_lines: int = 1
@@ -72,9 +75,11 @@ class Lines:
         self._limit = max_record_bytes
         # The most bytes of a line that are held.
         self._held = max_record_bytes + _UNDECIDED
-        # Lines that were read, the index of the first that was not handed out, and where that begins.
-        self._lines: list[bytes] = []
-        self._next = 0
+        # Whole lines that were read, the place before the first and that of each line's end in them, the number of the
+        # first line that was not handed out, and where that begins in the stream.
+        self._data = bytearray()
+        self._bounds = np.full(1, -1)
+        self._next = self._n_lines = 0
         self._start = stream.offset
         # The line without an end so far, how long it is and where it begins.
         self._tail = bytearray()
@@ -82,14 +87,13 @@ class Lines:
         self._tail_start = stream.offset
         # The whole length of a line that is held in part, by where it begins.
         self._cut: dict[int, int] = {}
-        self._carriage = False
         # How long a line end is: 0 for the last line of the stream.
         self._line_end = 1
 
     @property
     def done(self) -> bool:
         """Whether nothing will ever follow; the last piece of a torn stream is no line."""
-        read = self._stream.ended and self._next == len(self._lines)
+        read = self._stream.ended and self._next == self._n_lines
         return read and (not self._tail_length or self._stream.torn)
 
     @property
@@ -99,7 +103,7 @@ class Lines:
 
     def at_end(self) -> bool:
         """Return whether nothing will ever follow, and read on where that is not known yet."""
-        while self._next == len(self._lines) and self._fill():
+        while self._next == self._n_lines and self._fill():
             pass
         return self.done
 
@@ -112,89 +116,94 @@ class Lines:
         self._next -= len(chunk.lines) - index + chunk.n_lines - 1
         self._start = chunk.positions[index].offset
 
-    def _peek(self, limit: int) -> list[bytes]:
-        """Return the next lines, with the carriage returns before their ends."""
-        while self._next == len(self._lines):
+    def _peek(self, limit: int) -> int:
+        """Read on for the next lines, and return how many whole ones are there, at most `limit`."""
+        while self._next == self._n_lines:
             if not self._fill():
-                return []
+                return 0
         with suppress(SourceError):  # it fails again once these are handed out
-            while len(self._lines) < self._next + limit and self._stream.offset - self._start < MOST_BYTES:
+            while self._n_lines < self._next + limit and self._stream.offset - self._start < MOST_BYTES:
                 if not self._fill():
                     break
-        return self._lines[self._next : self._next + limit]
+        return min(limit, self._n_lines - self._next)
 
-    def _chunk(self, lines: list[bytes]) -> Chunk:
+    def _chunk(self, n_lines: int) -> Chunk:
         """Hand out the next lines up to one over the limit, or that one alone."""
-        if not lines:
+        if not n_lines:
             return NOTHING
-        if max(map(len, lines)) > self._limit:
-            over = (index for index, line in enumerate(lines) if len(line) - line.endswith(b"\r") > self._limit)
-            lines = lines[: next(over, len(lines))]
-            if not lines:
+        bounds = self._bounds[self._next : self._next + n_lines + 1]
+        data = bytes(memoryview(self._data)[bounds[0] + 1 : bounds[-1] + 1])
+        begins, ends = bounds[:-1] - bounds[0], bounds[1:] - bounds[0] - 1
+        sizes = ends - begins
+        # The byte before the end of an empty line is not its own.
+        ends -= (np.frombuffer(data, np.uint8)[ends - 1] == _RETURN) & (sizes > 0)
+        if len(over := np.flatnonzero(ends - begins > self._limit)):
+            n_lines = int(over[0])
+            if not n_lines:
                 return self._record(1)
-        self._next += len(lines)
-        positions = self._positions(map(len, lines))
-        if self._carriage:
-            lines = [line.removesuffix(b"\r") for line in lines]
-        return Chunk(lines, positions)
+        self._next += n_lines
+        lines: Sequence[bytes] = Raws(data, begins[:n_lines], ends[:n_lines])
+        if n_lines <= _FEW:
+            lines = [data[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)][:n_lines]
+        return Chunk(lines, self._positions(sizes[:n_lines]))
 
     def _record(self, n_lines: int) -> Chunk:
         """Hand out the next lines as one record, cut to the limit."""
-        lines = self._lines[self._next : self._next + n_lines]
-        length = self._cut.pop(self._start, sum(map(len, lines)) + n_lines - 1)
-        raw = bytearray()
-        for line in lines:
-            raw += line + b"\n"
-            if len(raw) > self._limit + 2:
-                break
-        record = bytes(raw[:-1]).removesuffix(b"\r")
+        first, stop = int(self._bounds[self._next]) + 1, int(self._bounds[self._next + n_lines])
+        length = self._cut.pop(self._start, stop - first)
+        record = bytes(self._data[first : min(stop, first + self._limit + 2)]).removesuffix(b"\r")
         self._next += n_lines
         too_long = length if len(record) > self._limit else 0
-        return Chunk([record[: self._limit]], self._positions([length]), too_long, n_lines)
+        return Chunk([record[: self._limit]], self._positions(np.array([length])), too_long, n_lines)
 
     def _fill(self) -> bool:
         """Read one block; return False where there is none now."""
         block = self._stream.read()
-        if block:
-            *lines, rest = block.split(b"\n")
-        elif self._tail_length and self._stream.ended and not self._stream.torn:
-            lines, rest, self._line_end = [b""], b"", 0
-        else:
-            return False
-        if lines:
-            self._keep(lines[0])
-            lines[0] = bytes(self._tail)
-            length, start = self._tail_length, self._tail_start
-            if start == 0 and lines[0].startswith(BOM_UTF8):
-                self._start = start = len(BOM_UTF8)
-                lines[0] = lines[0][start:]
-                length -= start
-            if length > len(lines[0]):
-                self._cut[start] = length
-            self._carriage = self._carriage or b"\r" in block or lines[0].endswith(b"\r")
-            del self._lines[: self._next]
-            self._lines += lines
-            self._next = 0
-            self._tail.clear()
-            self._tail_length = 0
+        if not block:
+            if not (self._tail_length and self._stream.ended and not self._stream.torn):
+                return False
+            block, self._line_end = b"\n", 0
+        first, end, rest = block.find(b"\n"), block.rfind(b"\n") + 1, block
+        if end:
+            rest = block[end:]
+            self._keep(block[:first])
+            self._add(block[first:end])
             self._tail_start = self._stream.offset - len(rest)
         self._keep(rest)
         return True
+
+    def _add(self, lines: bytes) -> None:
+        """Add the line that has no end yet, and what follows of it, to the whole lines."""
+        length, start = self._tail_length, self._tail_start
+        if start == 0 and self._tail.startswith(BOM_UTF8):
+            self._start = start = len(BOM_UTF8)
+            del self._tail[:start]
+            length -= start
+        if length > len(self._tail):
+            self._cut[start] = length
+        first = int(self._bounds[self._next]) + 1
+        del self._data[:first]
+        self._data += self._tail
+        stops = np.flatnonzero(np.frombuffer(lines, np.uint8) == _FEED) + len(self._data)
+        self._data += lines
+        self._bounds = np.concatenate([self._bounds[self._next :] - first, stops])
+        self._next, self._n_lines = 0, len(self._bounds) - 1
+        self._tail.clear()
+        self._tail_length = 0
 
     def _keep(self, piece: bytes) -> None:
         """Add to the line that has no end yet."""
         self._tail += piece[: max(0, self._held - len(self._tail))]
         self._tail_length += len(piece)
 
-    def _positions(self, lengths: Iterable[int]) -> Sequence[Position]:
-        """Return where the next lines of these lengths begin, and where the line after them does."""
-        sizes = np.fromiter(lengths, np.int64)
+    def _positions(self, sizes: Array) -> Sequence[Position]:
+        """Return where the next lines of these sizes begin, and where the line after them does."""
         offsets = np.empty(len(sizes) + 1, np.int64)
         offsets[0] = self._start
         np.cumsum(sizes + 1, out=offsets[1:])
         offsets[1:] += self._start
         # Lines before it may have been read with the last one, to find the end of a quote.
-        unended = not self._line_end and self._next == len(self._lines)
+        unended = not self._line_end and self._next == self._n_lines
         offsets[-1] -= unended
         self._start = int(offsets[-1])
         name = self._stream.name_at(int(offsets[0]))
@@ -241,49 +250,53 @@ class CsvLines(Lines):
 
     def take(self, limit: int) -> Chunk:
         """Return the next records; see `Lines.take`."""
-        lines = self._peek(limit)
-        if b'"' not in b"\n".join(lines):
-            return self._chunk(lines)
-        if self.waits_at is None and (n_alone := self._n_alone(lines)):
-            return self._chunk(lines[:n_alone])
+        n_lines = self._peek(limit)
+        if self._data.find(b'"', self._bounds[self._next] + 1, self._bounds[self._next + n_lines]) < 0:
+            return self._chunk(n_lines)
+        if self.waits_at is None and (n_alone := self._n_alone(n_lines)):
+            return self._chunk(n_alone)
         n_lines = self._n_of_first()
         return self._record(n_lines) if n_lines else NOTHING
 
-    def _text(self, line: bytes) -> str:
-        """Return what the csv module needs of a line to find where its record ends."""
-        if b'"' not in line:
-            return ""
-        return line.removeprefix(BOM_UTF8).decode(self._encoding, "surrogateescape")
+    def _texts(self) -> Iterator[str]:
+        """Make what the csv module needs of each line that waits to find where its record ends."""
+        begin = int(self._bounds[self._next]) + 1
+        for stop in self._bounds[self._next + 1 :].data:
+            if self._data.find(b'"', begin, stop) < 0:
+                yield ""
+            else:
+                yield self._data[begin:stop].removeprefix(BOM_UTF8).decode(self._encoding, "surrogateescape")
+            begin = stop + 1
 
-    def _n_alone(self, lines: Sequence[bytes]) -> int:
-        """Return how many of these lines, from the first on, are a record each."""
+    def _n_alone(self, n_lines: int) -> int:
+        """Return how many of the next lines, from the first on, are a record each."""
         # A quote that is open at the end of the last line takes the empty one after it.
-        texts = [*map(self._text, lines), ""]
+        texts = [*islice(self._texts(), n_lines), ""]
         with suppress(csv.Error):
             if len(list(csv_rows(texts, self._delimiter))) == len(texts):
-                return len(lines)
+                return n_lines
         rows = csv_rows(texts, self._delimiter)
         for number in range(1, len(texts)):
             with suppress(csv.Error):
                 next(rows)
             if rows.line_num > number:
                 return number - 1
-        return len(lines)
+        return n_lines
 
     def _n_of_first(self) -> int:
         """Return how many lines the record has that opens a quote in the next line; 0: not known yet."""
         self.waits_at = self._start
         n_lines = 0
         while not n_lines:
-            lines = self._lines[self._next :]
-            if len(lines) > self._n_looked:
-                self._n_looked = len(lines)
-                n_lines = n_lines_of_record(map(self._text, lines), self._delimiter)
-                whole = lines[:n_lines] if n_lines else lines
-                if sum(map(len, whole)) + len(whole) > self.reach:
+            n_waiting = self._n_lines - self._next
+            if n_waiting > self._n_looked:
+                self._n_looked = n_waiting
+                n_lines = n_lines_of_record(self._texts(), self._delimiter)
+                last = self._next + n_lines if n_lines else -1
+                if self._bounds[last] - self._bounds[self._next] > self.reach:
                     n_lines = 1
             # Twice as much is read before it is looked at once more.
-            elif not self._read_lines(2 * len(lines)):
+            elif not self._read_lines(2 * n_waiting):
                 if not self._stream.ended:
                     return 0
                 n_lines = 1
@@ -292,7 +305,7 @@ class CsvLines(Lines):
 
     def _read_lines(self, wanted: int) -> bool:
         """Read until this many lines wait, or no more are there now; return whether any was read."""
-        known = len(self._lines) - self._next
-        while len(self._lines) - self._next < wanted and self._fill():
+        known = self._n_lines - self._next
+        while self._n_lines - self._next < wanted and self._fill():
             pass
-        return len(self._lines) - self._next > known
+        return self._n_lines - self._next > known

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from streamkernel.connectors.bulk import BulkDecoder
-from streamkernel.connectors.columns.readers import inputs_of_columns
 from streamkernel.connectors.columns.rules import ColumnRules
 from streamkernel.connectors.columns.scanner import ColumnScanner
 from streamkernel.connectors.columns.settings import InputSettings
 from streamkernel.connectors.decode import UndecodableError, present
-from streamkernel.connectors.files.fields import counted, csv_rows, n_named, split_fields
+from streamkernel.connectors.files.fields import counted, n_named, split_fields
 from streamkernel.connectors.files.header import HEADER_MOVED, HeaderAgain
 from streamkernel.connectors.files.row_scanner import CsvScanner
 from streamkernel.connectors.ports import Label
@@ -69,28 +67,6 @@ class CsvRows(BulkDecoder):
         given = self.target, self.target_type, self.delimiter, self.encoding, self.max_string
         return CsvScanner(self._header, *given, self.rules)
 
-    def decode_all(
-        self, raws: Sequence[bytes]
-    ) -> tuple[Sequence[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
-        """Return inputs, targets and the indices left out; see `BulkDecoder.decode_all`."""
-        together = b"\n".join(raws)
-        if BOM_UTF8 in together:
-            raws = list(map(_unmarked, raws))
-            together = b"\n".join(raws)
-        rows = self._rows(raws, together)
-        width = self._width
-        odd = []
-        again = self._again.has_names if self._word in together.lower() else None
-        if again is not None or not {width}.issuperset(map(len, rows)):
-            odd = [index for index, row in enumerate(rows) if len(row) != width or (again is not None and again(row))]
-            left_out = set(odd)
-            rows = [row for index, row in enumerate(rows) if index not in left_out] if odd else rows
-        columns = list(zip(*rows, strict=True)) or [()] * width
-        targets: Sequence[Label | None] = [None] * len(rows)
-        if self._target_index is not None:
-            targets = self.targets.decode_all(columns.pop(self._target_index))
-        return inputs_of_columns(zip(self._readers, columns, strict=True), len(rows)), targets, odd
-
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return inputs and target; see `BulkDecoder.decode_one`."""
         raw = _unmarked(raw)
@@ -106,7 +82,7 @@ class CsvRows(BulkDecoder):
             return None
         if len(fields) != width:
             raise UndecodableError("csv_width", f"{counted(fields)} where the header has {width}")
-        if self._again.has_names(fields):
+        if self._word in raw.lower() and self._again.has_names(fields):
             if not self._again.in_order(fields):
                 self.header_moved = True
                 raise UndecodableError("csv_width", HEADER_MOVED)
@@ -116,7 +92,7 @@ class CsvRows(BulkDecoder):
         inputs: dict[str, Any] = {}
         for reader, field in zip(self._readers, fields, strict=True):
             if reader is not None:
-                inputs.update(zip(reader.outputs, reader.read(field), strict=True))
+                reader.put(field, inputs)
         return present(inputs), y
 
     def fields(self, raw: bytes) -> dict[str, Any]:
@@ -134,46 +110,6 @@ class CsvRows(BulkDecoder):
 
     def _split(self, raw: bytes) -> list[str]:
         return split_fields(_unmarked(raw).decode(self.encoding), self.delimiter)
-
-    def _rows(self, lines: Sequence[bytes], together: bytes) -> list[list[str]]:
-        """Split lines into fields; no fields for a line that is blank, not in the encoding or not CSV."""
-        texts = self._texts(lines, together)
-        if b'"' not in together:
-            return [text.split(self.delimiter) if text else [] for text in texts]
-        # Within a line that has no quotes a carriage return means itself, which the csv module does not grant.
-        if b"\r" not in together:
-            try:
-                rows = list(csv_rows(texts, self.delimiter))
-            except csv.Error:
-                rows = []
-            # An open quote reaches into the next line.
-            if len(rows) == len(lines):
-                return rows
-        return list(map(self._fields_or_none, texts))
-
-    def _fields_or_none(self, text: str) -> list[str]:
-        try:
-            return split_fields(text, self.delimiter) if text else []
-        except UndecodableError:
-            return []
-
-    def _texts(self, lines: Sequence[bytes], together: bytes) -> list[str]:
-        """Decode lines, which are also given joined by line feeds; nothing for one that cannot be decoded."""
-        if self.encoding == "utf-8":
-            try:
-                texts = together.decode().split("\n")
-            except UnicodeDecodeError:
-                texts = []
-            # A record of several lines comes apart.
-            if len(texts) == len(lines):
-                return texts
-        return [self._text(line) for line in lines]
-
-    def _text(self, line: bytes) -> str:
-        try:
-            return line.decode(self.encoding)
-        except UnicodeDecodeError:
-            return ""
 
 
 def _unmarked(raw: bytes) -> bytes:

@@ -121,7 +121,7 @@ class LineSource(Source):
                 return []
             wait = time.sleep if self._stream is None else self._stream.wait
             wait(min(self.files.pause, left))
-        self._end = records[-1].next
+        self._end = records.ends[-1] if isinstance(records, RecordColumns) else records[-1].next
         self.files.handed_out(self._end)
         return records
 

@@ -3,9 +3,11 @@
 from streamkernel.connectors.ports.columns import (
     CodedColumn,
     Offsets,
+    Raws,
     RecordColumns,
-    records_at,
+    at_places,
     unusable_places,
+    with_passed,
 )
 from streamkernel.connectors.ports.connector import (
     Connector,
@@ -31,6 +33,7 @@ __all__ = [
     "Offsets",
     "OutageError",
     "Position",
+    "Raws",
     "Record",
     "RecordColumns",
     "SettingError",
@@ -39,6 +42,7 @@ __all__ = [
     "Source",
     "SourceError",
     "at_offset",
-    "records_at",
+    "at_places",
     "unusable_places",
+    "with_passed",
 ]

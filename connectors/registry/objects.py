@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -133,27 +132,6 @@ class FramedObjects(JsonObjects):
         if self._decoders.get(raw[:HEAD_BYTES]) is decode_json:
             return super().load_exactly(raw[HEAD_BYTES:])
         return self.load(raw)
-
-    def load_all(self, raws: Sequence[bytes]) -> list[Any]:
-        """Return the values of records; None for those to decode one at a time."""
-        return [self._plain_or_none(raw) for raw in raws]
-
-    def _plain_or_none(self, raw: bytes) -> Any:
-        try:
-            value = self.load(raw) if raw else None
-        except UndecodableError:
-            return None
-        return value if self._is_finite(value) else None
-
-    def _is_finite(self, value: Any) -> bool:
-        """Whether no number is beyond the largest float or NaN; nested ones count only if rules may flatten them."""
-        inner: Iterable[Any] = value.values() if type(value) is dict else value if type(value) is list else ()
-        return all(
-            abs(one) <= sys.float_info.max
-            if type(one) in (float, int)
-            else not self.rules.may_unnest or self._is_finite(one)
-            for one in inner
-        )
 
 
 def check_format(value_format: ValueFormat, settings: RegistrySettings | None) -> RegistrySettings:

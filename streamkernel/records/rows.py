@@ -41,11 +41,7 @@ class Rows(NamedTuple):
     def part(self, rows: slice) -> "Rows":
         """Some of the encoded records, with the extras that these have."""
         if not self.extra_keys.size:
-            return (
-                self
-                if rows == slice(0, len(self.values))
-                else Rows(self.values[rows], self.extras[rows], self.extra_keys, self.n_known[rows])
-            )
+            return Rows(self.values[rows], self.extras[rows], self.extra_keys, self.n_known[rows])
         extras = self.extras[rows]
         used = is_met(extras).any(axis=0)
         # In the layout that compiled code knows: numpy gives columns that are chosen in the other.

@@ -94,7 +94,7 @@ def test_in_json_only_a_column_of_numbers_is_read_so() -> None:
     inputs = InputSettings(decimal=",", types={"a": ColumnSettings("number")})
     columns = ColumnRules(inputs, 256)
     assert columns.read({"a": "17,50", "b": "17,50", "c": 1.5}) == {"a": 17.5, "b": "17,50", "c": 1.5}
-    assert columns.read_all([{"a": "17,50"}, {"a": 2}]) == [{"a": 17.5}, {"a": 2}]
+    assert columns.read({"a": 2}) == {"a": 2}
     with pytest.raises(UndecodableError, match="not a number"):
         columns.read({"a": "17.50"})
 

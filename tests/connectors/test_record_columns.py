@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,15 @@ from hypothesis import strategies as st
 
 from streamkernel import AdaptiveKernelClassifier, KernelClassifier
 from streamkernel.connectors.objects import JsonObjects
+from streamkernel.connectors.pass_through import PassedColumn
+from streamkernel.connectors.pass_through_reader import PassThrough
 from streamkernel.connectors.ports import (
+    ConnectorError,
     Offsets,
     Position,
     Record,
     RecordColumns,
-    records_at,
+    at_places,
     unusable_places,
 )
 from streamkernel.daemon.stream.column_inputs import ColumnInputs
@@ -32,15 +36,19 @@ def record(n: int) -> dict[str, Any]:
     return {"a": n / 7, "b": n % 3, "c": ["red", "green", "blue"][n % 3], "y": ["no", "yes"][n % 2]}
 
 
-def in_columns(lines: list[bytes], usual: int = 20) -> tuple[RecordColumns, list[Record]]:
+def in_columns(
+    lines: list[bytes], usual: int = 20, passing: PassThrough | None = None
+) -> tuple[RecordColumns, list[Record]]:
     """The records of some lines and as many usual ones as make columns of them; and the same made one by one."""
     raws = [json.dumps(record(n)).encode() for n in range(usual)] + lines
     offsets = np.cumsum([0, *(len(raw) + 1 for raw in raws)])
     positions = Offsets("here", 0, offsets)
-    found = JsonObjects("y", "str", 256).records(raws, positions[:-1], positions[1:])
+    decoder, other = JsonObjects("y", "str", 256), JsonObjects("y", "str", 256)
+    decoder.passing = other.passing = passing
+    found = decoder.records(raws, positions[:-1], positions[1:])
     assert isinstance(found, RecordColumns)
-    decoder = JsonObjects("y", "str", 256)
-    return found, [decoder.record(raw, *positions[at : at + 2]) for at, raw in enumerate(raws)]
+    # Fewer than four are decoded alone.
+    return found, [other.records([raw], positions[at : at + 1], positions[at + 1 :])[0] for at, raw in enumerate(raws)]
 
 
 def as_dicts(columns: FrameColumns, n: int) -> list[dict[str, Any]]:
@@ -65,10 +73,32 @@ def test_records_in_columns_are_the_records_made_one_by_one(some: list[bytes]) -
     assert list(columns.starts) == [one.position for one in expected]
     assert list(columns.ends) == [one.next for one in expected]
     assert columns.targets == [one.y for one in expected]
-    assert columns.raws == [one.raw for one in expected]
+    assert list(columns.raws) == [one.raw for one in expected]
     assert unusable_places(columns) == unusable_places(expected)
     chosen = np.arange(1, len(expected), 3)
-    assert list(records_at(columns, chosen)) == records_at(expected, chosen)
+    assert list(at_places(columns, chosen)) == at_places(expected, chosen)
+
+
+@given(st.lists(lines, max_size=15))
+def test_what_passes_is_that_of_the_records_made_one_by_one(some: list[bytes]) -> None:
+    passing = PassThrough([PassedColumn("a", "id"), PassedColumn("y", "label", "str")])
+    columns, expected = in_columns(some, passing=passing)
+    assert expected[0].passed is not None
+    assert list(columns) == expected
+    assert columns[-1] == expected[-1]
+    assert list(columns[3:-2]) == expected[3:-2]
+    assert list(columns.usable) == [one for one in expected if one.fault is None and not one.blank]
+
+
+@given(st.lists(lines, max_size=15))
+def test_a_batch_of_arrow_has_the_inputs_and_targets_of_the_records(some: list[bytes]) -> None:
+    columns, expected = in_columns(some)
+    found = columns.to_arrow().to_pylist()
+    assert [one["target"] for one in found] == [one.y for one in expected]
+    assert [(one["partition"], one["offset"]) for one in found] == [(0, one.position.offset) for one in expected]
+    for row, one in zip(found, expected, strict=True):
+        inputs = {**row["numbers"], **{name: text for name, text in row["texts"].items() if text is not None}}
+        assert {name: value for name, value in inputs.items() if value is not None} == one.x
 
 
 @given(st.lists(lines, max_size=15))
@@ -105,3 +135,9 @@ def test_a_position_is_made_where_it_is_asked_for() -> None:
     assert offsets[-1] == Position("here", 2, 9)
     assert list(offsets[1:]) == [Position("here", 2, 7), Position("here", 2, 9)]
     assert type(offsets[0].offset) is int
+
+
+def test_without_pyarrow_there_is_no_batch_of_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ConnectorError, match=r"to_arrow needs pyarrow: pip install 'streamkernel\[parquet\]'"):
+        in_columns([])[0].to_arrow()

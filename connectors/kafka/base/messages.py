@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from streamkernel.compute.record_batches import (
     VALUE_LENGTH,
     find_records,
 )
+from streamkernel.connectors.ports import Raws
 
 __all__ = ["Message", "Messages"]
 
@@ -52,8 +52,8 @@ class Messages:
     Examples
     --------
     >>> messages = Messages.of([Message(5, -1, b"k", b"one", [("h", b"1")]), Message(7, -1, None, None, [])])
-    >>> messages.values, messages.offsets, [message.headers for message in messages]
-    ([b'one', None], [5, 7], [[('h', b'1')], []])
+    >>> list(messages.raws), messages.offsets, [message.headers for message in messages]
+    ([b'one', b''], [5, 7], [[('h', b'1')], []])
 
     """
 
@@ -111,11 +111,10 @@ class Messages:
         return Messages(self.buffer, self.columns[:, part])
 
     def __iter__(self) -> Iterator[Message]:
-        for value, (offset, timestamp, key, key_length, _, _, headers, n_headers, _) in zip(
-            self.values, self.columns.T.tolist(), strict=True
-        ):
+        for offset, timestamp, key, key_length, value, length, headers, n_headers, _ in self.columns.T.tolist():
             key_bytes = None if key_length < 0 else self.buffer[key : key + key_length]
-            yield Message(offset, timestamp, key_bytes, value, self._headers(headers, n_headers))
+            value_bytes = None if length < 0 else self.buffer[value : value + length]
+            yield Message(offset, timestamp, key_bytes, value_bytes, self._headers(headers, n_headers))
 
     def _headers(self, at: int, count: int) -> list[tuple[str, bytes | None]]:
         headers = []
@@ -139,12 +138,11 @@ class Messages:
         offsets: list[int] = self.columns[OFFSET].tolist()
         return offsets
 
-    @cached_property
-    def values(self) -> list[bytes | None]:
-        """The value of each; None for a tombstone."""
-        begins, lengths, buffer = self.columns[VALUE], self.columns[VALUE_LENGTH], self.buffer
-        ends = np.where(lengths < 0, -1, begins + lengths).tolist()
-        return [None if end < 0 else buffer[begin:end] for begin, end in zip(begins.tolist(), ends, strict=True)]
+    @property
+    def raws(self) -> Raws:
+        """The value of each, once they are `joined`; empty for a tombstone."""
+        begins = self.columns[VALUE]
+        return Raws(self.buffer, begins, begins + np.maximum(self.columns[VALUE_LENGTH], 0))
 
     def before(self, offset: int) -> int:
         """Return how many are before an offset."""

@@ -5,20 +5,21 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Collection, Iterator, Sequence
-from itertools import compress, pairwise
-from typing import Any, Literal, TypeAlias, cast
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from streamkernel.compute.record_batches import OFFSET, VALUE_LENGTH
+from streamkernel.connectors.bulk import too_long_record
 from streamkernel.connectors.columns.uses import type_of
 from streamkernel.connectors.decode import UndecodableError, shown
-from streamkernel.connectors.kafka.base.messages import Message
+from streamkernel.connectors.kafka.base.messages import Columns, Message
 from streamkernel.connectors.kafka.reading.buffers import PartitionBatch
 from streamkernel.connectors.objects import JsonObjects
 from streamkernel.connectors.pass_through import Passed, SourceMessage
 from streamkernel.connectors.pass_through_reader import PassThrough
-from streamkernel.connectors.ports import ColumnUse, Fault, Offsets, Position, Record
+from streamkernel.connectors.ports import ColumnUse, Fault, Offsets, Position, Raws, Record, with_passed
 
 __all__ = ["Include", "MessageDecoder"]
 
@@ -65,7 +66,7 @@ class MessageDecoder:
             Where the first one never can.
 
         """
-        return batch.size if batch.messages is None else self._decoder.ready(batch.messages.values)
+        return batch.size if batch.messages is None else self._decoder.ready(batch.messages.raws)
 
     def knows(self, value: bytes) -> bool:
         """Return whether a value alone can be decoded for now; raises as `ready`."""
@@ -83,16 +84,14 @@ class MessageDecoder:
         ends = Offsets(stream, batch.partition, offsets + 1)
         sizes = messages.columns[VALUE_LENGTH]
         if sizes.min() < 0 or sizes.max() > self._max_record_bytes:
-            records: Sequence[Record] = self._unequal(messages.values, sizes.tolist(), starts, ends)
+            records: Sequence[Record] = self._unequal(messages.raws, sizes, starts, ends)
         else:
-            records = self._decoder.records(cast("list[bytes]", messages.values), starts, ends)
+            records = self._decoder.records(messages.raws, starts, ends)
         if self._include:
             records = list(map(self._with_extras, records, messages))
-        if self.passing is not None:
-            records = [
-                self._with_passed(record, self.passing, message)
-                for record, message in zip(records, messages, strict=True)
-            ]
+        if (passing := self.passing) is not None:
+            given = list(messages)
+            records = with_passed(records, lambda place, raw: self._passed(passing, raw, given[place]))
         return records
 
     def record(self, value: bytes, position: Position, following: Position) -> Record:
@@ -100,7 +99,8 @@ class MessageDecoder:
         if len(value) > self._max_record_bytes:
             return self._odd(value, position, following)
         record = self._decoder.record(value, position, following)
-        return record if self.passing is None else self._decoder.with_passed(record, self.passing)
+        passing, values = self.passing, self._decoder.values
+        return record if passing is None else with_passed([record], lambda _, raw: passing(values(raw)))[0]
 
     def columns(self, record: Record) -> list[ColumnUse]:
         """Return what becomes of each column of a record that can be used, with what came in addition to its value."""
@@ -108,23 +108,19 @@ class MessageDecoder:
         beside = [name for name in record.x if name.startswith("kafka.")]
         return uses + [ColumnUse(name, shown(record.x[name]), type_of(record.x[name]), "input") for name in beside]
 
-    def _unequal(
-        self, values: Sequence[bytes | None], sizes: Sequence[int], starts: Sequence[Position], ends: Sequence[Position]
-    ) -> list[Record]:
+    def _unequal(self, raws: Raws, sizes: Columns, starts: Offsets, ends: Offsets) -> list[Record]:
         """Decode where some of the messages have no value, or one that is too long."""
-        plain = [0 <= size <= self._max_record_bytes for size in sizes]
-        raws = cast("list[bytes]", list(compress(values, plain)))
-        rest = iter(self._decoder.records(raws, list(compress(starts, plain)), list(compress(ends, plain))))
+        plain = (sizes >= 0) & (sizes <= self._max_record_bytes)
+        rest = iter(self._decoder.records(raws[plain], starts[plain], ends[plain]))
         return [
-            next(rest) if good else self._odd(value, start, end)
-            for good, value, start, end in zip(plain, values, starts, ends, strict=True)
+            next(rest) if good else self._odd(None if size < 0 else raw, start, end)
+            for good, size, raw, start, end in zip(plain, sizes, raws, starts, ends, strict=True)
         ]
 
     def _odd(self, value: bytes | None, start: Position, end: Position) -> Record:
         if value is None:
             return Record({}, None, start, end, b"", blank=True)
-        detail = f"{len(value):,} bytes, more than max_record_bytes ({self._max_record_bytes:,})"
-        return Record({}, None, start, end, value[: self._max_record_bytes], Fault("too_long", detail))
+        return too_long_record(value, len(value), self._max_record_bytes, start, end)
 
     def _with_extras(self, record: Record, message: Message) -> Record:
         if record.fault is not None or record.blank:
@@ -137,18 +133,17 @@ class MessageDecoder:
             extras.pop(name, None)
         return record._replace(x=extras | record.x)
 
-    def _with_passed(self, record: Record, passing: PassThrough, message: Message) -> Record:
+    def _passed(self, passing: PassThrough, raw: bytes, message: Message) -> Passed:
         passed = SourceMessage(message.key, tuple(message.headers), message.timestamp) if passing.message else None
         if not passing.columns:  # by far the most frequent case: the value need not be read once more
-            odd = record.fault is not None or record.blank
-            return record if odd else Record(*record[:-1], Passed({}, passed))
+            return Passed({}, passed)
         about: dict[str, Any] = {
             f"kafka.header.{name}": as_text(value) for name, value in message.headers if value is not None
         }
         about["kafka.headers"] = {name: None if value is None else as_text(value) for name, value in message.headers}
         about["kafka.key"] = None if message.key is None else as_text(message.key)
         about["kafka.timestamp"] = message.timestamp / 1000 if message.timestamp >= 0 else None
-        return self._decoder.with_passed(record, passing, about, passed)
+        return passing({**about, **self._decoder.values(raw)}, passed)
 
     def _extras(self, message: Message) -> Iterator[tuple[str, Any]]:
         if "key" in self._include and message.key is not None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, overload
 
-import numpy as np
-
-from streamkernel.connectors.ports import CodedColumn, RecordColumns
+from streamkernel.connectors.ports import RecordColumns
 from streamkernel.records.frames import FrameColumns, Texts
-from streamkernel.state import Array
 
 __all__ = ["ColumnInputs"]
 
@@ -46,28 +42,5 @@ class ColumnInputs(Sequence[dict[str, Any]]):
 
     def read(self) -> FrameColumns:
         """Return the columns, as a frame of these records would have them."""
-        records = self._records
-        names: dict[Any, int] = {name: place for place, name in enumerate(records.names)}
-        texts = {text.name: _used(text) for text in records.texts}
-        odd = [(row, name, value) for row, record in records.odd.items() for name, value in record.x.items()]
-        for _, name, value in odd:
-            if type(value) is not str:
-                names.setdefault(name, len(names))
-        numbers = np.full((len(records), len(names) + 1), math.nan)
-        numbers[:, : len(records.names)] = records.numbers
-        for row, name, value in odd:
-            if type(value) is str:
-                codes, values = texts.setdefault(name, (np.full(len(records), -1), []))
-                if value not in values:
-                    values.append(value)
-                codes[row] = values.index(value)
-            else:
-                numbers[row, names[name]] = value
-        return FrameColumns(list(names), numbers, [Texts(name, *coded) for name, coded in texts.items()], {})
-
-
-def _used(text: CodedColumn) -> tuple[Array, list[str]]:
-    """Return codes of the values that records have; a vocabulary may be much larger."""
-    used, codes = np.unique(text.codes, return_inverse=True)
-    n_missing = int((used < 0).sum())
-    return codes - n_missing, [text.values[code] for code in used[n_missing:].tolist()]
+        names, numbers, texts = self._records.filled()
+        return FrameColumns(names, numbers, [Texts(name, *coded) for name, coded in texts.items()], {})

@@ -12,7 +12,7 @@ from streamkernel.connectors.ports import (
     Label,
     Record,
     RecordColumns,
-    records_at,
+    at_places,
     unusable_places,
 )
 from streamkernel.daemon.stream.column_inputs import ColumnInputs
@@ -87,7 +87,7 @@ class DirectStage:
             else:
                 batch.add_dead_letter(record, record.fault or refused[place], place + 1)
         chosen = [row not in batch.refused for row in range(left)]
-        batch.predicted = records_at(batch.predicted, np.flatnonzero(chosen))
+        batch.predicted = at_places(batch.predicted, np.flatnonzero(chosen))
         batch.rows = np.flatnonzero(chosen).tolist()
         return chosen
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.connectors.encode import ColumnLines, to_json
-from streamkernel.connectors.pass_through import MessageLine
+from streamkernel.connectors.pass_through import MessageLine, Passed
 from streamkernel.connectors.ports import Offsets, Position, Record, RecordColumns
 from streamkernel.daemon.stream.results import taken
 from streamkernel.estimators.base import AdvanceResult
@@ -64,9 +64,10 @@ def predictions(
     """
     own = result if rows is None else taken(result, rows)
     if isinstance(records, RecordColumns):
-        starts, targets = records.starts, records.targets
+        starts, targets, passed = records.starts, records.targets, records.passed or ()
     else:
         starts, targets = [record.position for record in records], [record.y for record in records]
+        passed = [record.passed for record in records]
     if isinstance(starts, Offsets):
         position: dict[str, Any] = {"partition": starts.partition, "offset": starts.offsets}
     else:
@@ -92,8 +93,8 @@ def predictions(
         places = range(len(records)) if rows is None else rows
         entries = {name: _entries(one, places) for name, one in others.items()}
         columns["models"] = [dict(zip(entries, row, strict=True)) for row in zip(*entries.values(), strict=True)]
-    if records and not isinstance(records, RecordColumns) and records[0].passed is not None:  # of all or of none
-        lines = list(map(_with_passed, ColumnLines(len(records), columns)[:], records))
+    if passed and passed[0] is not None:  # of all or of none
+        lines = list(map(_with_passed, ColumnLines(len(records), columns)[:], passed))
         for line in lines if checkpoint is not None else ():
             line["checkpoint"] = checkpoint
         return lines
@@ -122,9 +123,9 @@ def _known(deviation: float) -> float | None:
     return None if math.isnan(deviation) else deviation
 
 
-def _with_passed(line: dict[str, Any], record: Record) -> dict[str, Any]:
-    assert record.passed is not None
-    columns, message = record.passed
+def _with_passed(line: dict[str, Any], passed: Passed | None) -> dict[str, Any]:
+    assert passed is not None
+    columns, message = passed
     line |= columns
     return line if message is None else MessageLine(line, message)
 

@@ -307,8 +307,10 @@ class Loop:
 
 def _in_parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
     """Cut a chunk so that no part has more bytes than allowed, or more than one record."""
-    raws = records.raws if isinstance(records, RecordColumns) else [record.raw for record in records]
-    sizes = list(map(len, raws))
+    if isinstance(records, RecordColumns):
+        sizes = records.raws.sizes.tolist()
+    else:
+        sizes = [len(record.raw) for record in records]
     if sum(sizes) <= MOST_BYTES:
         yield records
         return
