@@ -1,0 +1,181 @@
+"""Batches of lines: what `KafkaProducer.send` would make of them one by one, put together at once."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from kafka import codec
+from kafka.producer.future import FutureRecordMetadata
+from kafka.producer.producer_batch import ProducerBatch
+from kafka.record.default_records import DefaultRecordBatch
+from kafka.record.util import calc_crc32c
+
+from streamkernel.connectors.kafka.writing.line import varint
+
+__all__ = ["LineBatch", "LineRecords", "Run", "in_runs"]
+
+_HEADER_BYTES: int = DefaultRecordBatch.HEADER_STRUCT.size
+# What a checksum covers; and all before that.
+_COVERED, _BEFORE = struct.Struct(">hiqqqhii"), struct.Struct(">qiibI")
+_NAP_SECONDS = 0.002
+_CODECS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+
+
+class Run(NamedTuple):
+    """Records that make a batch: the bytes of each, and the first and the last of their times."""
+
+    records: list[bytes]
+    first: int
+    last: int
+
+
+def in_runs(records: Iterable[tuple[bytes, int]], most: int) -> Iterator[Run]:
+    """Cut records into batches of at most `most` bytes, or of one record.
+
+    Parameters
+    ----------
+    records
+        Key, value and headers of each, as `Provenance.record` returns them, and its time in milliseconds.
+    most
+        The most bytes of a batch.
+
+    Examples
+    --------
+    >>> [run.records for run in in_runs([(b"a", 5), (b"b", 6), (b"c", 6)], 72)]
+    [[b'\\x08\\x00\\x00\\x00a', b'\\x08\\x00\\x02\\x02b'], [b'\\x08\\x00\\x00\\x00c']]
+
+    """
+    done: list[bytes] = []
+    first = last = room = 0
+    for rest, at in records:
+        one = _record(len(done), at - first, rest)
+        if done and len(one) > room:
+            yield Run(done, first, last)
+            done = []
+        if not done:
+            first, last, room = at, at, most - _HEADER_BYTES
+            one = _record(0, 0, rest)
+        done.append(one)
+        room -= len(one)
+        last = max(last, at)
+    if done:
+        yield Run(done, first, last)
+
+
+def _record(number: int, later: int, rest: bytes) -> bytes:
+    delta, place = varint(later), varint(number)
+    return b"".join((varint(1 + len(delta) + len(place) + len(rest)), b"\0", delta, place, rest))
+
+
+class LineRecords:
+    """The records of a batch, in place of kafka-python's `MemoryRecordsBuilder`, and full from the beginning.
+
+    Parameters
+    ----------
+    run
+        The records.
+    compression
+        ``"gzip"``, ``"snappy"``, ``"lz4"``, ``"zstd"`` or None.
+
+    """
+
+    producer_id = producer_epoch = base_sequence = -1
+
+    def __init__(self, run: Run, compression: str | None) -> None:
+        self._run = run
+        self._attributes = 0
+        self._data = b"".join(run.records)
+        if compression is not None:
+            smaller = getattr(codec, f"{compression}_encode")(self._data)
+            if len(smaller) < len(self._data):
+                self._data, self._attributes = smaller, _CODECS[compression]
+
+    def set_producer_state(self, producer_id: int, epoch: int, sequence: int, is_transactional: bool) -> None:
+        """Take the numbers by which the broker knows a batch that comes twice."""
+        self.producer_id, self.producer_epoch, self.base_sequence = producer_id, epoch, sequence
+        self._attributes |= DefaultRecordBatch.TRANSACTIONAL_MASK * is_transactional
+
+    def buffer(self) -> bytes:
+        """Return the batch as it is sent."""
+        n, known = len(self._run.records), (self.producer_id, self.producer_epoch, self.base_sequence)
+        covered = _COVERED.pack(self._attributes, n - 1, self._run.first, self._run.last, *known, n) + self._data
+        # From the length on, four bytes of the leader's epoch, the format and the checksum come first.
+        return _BEFORE.pack(0, 9 + len(covered), 0, 2, calc_crc32c(covered)) + covered
+
+    def size_in_bytes(self) -> int:
+        """Return the length of the batch."""
+        return _HEADER_BYTES + len(self._data)
+
+    def next_offset(self) -> int:
+        """Return how many records there are."""
+        return len(self._run.records)
+
+    def is_full(self) -> bool:
+        """Return True: nothing is waited for."""
+        return True
+
+    def close(self) -> None:
+        """Do nothing: no record is added."""
+
+
+class LineBatch(ProducerBatch):  # type: ignore[misc]
+    """A batch with one receipt for all its lines, or one each, once the broker refuses it or kafka-python parts it.
+
+    Parameters
+    ----------
+    place
+        The partition.
+    records
+        The records.
+    lines
+        The numbers of their lines, by which others know them.
+    stop
+        Called with the error of a line, on the thread that sends.
+
+    """
+
+    def __init__(
+        self, place: Any, records: LineRecords, lines: Sequence[int], stop: Callable[[Exception], None]
+    ) -> None:
+        super().__init__(place, records)
+        self.lines = lines
+        self._stop = stop
+        del self._record_futures  # made where it is asked for
+        self.produce_future.add_callback(self._note)
+
+    @cached_property
+    def _record_futures(self) -> list[Any]:
+        futures = (FutureRecordMetadata(self.produce_future, n, -1, None, -1, -1, -1) for n in range(len(self.lines)))
+        return [future.add_errback(self._stop) for future in futures]
+
+    def _note(self, answer: tuple[Any, ...]) -> None:
+        if answer[2] is not None:
+            self._record_futures  # noqa: B018 - each fails at once
+
+    @property
+    def _each(self) -> list[Any] | None:
+        # Only the thread that sends makes them.
+        return self.__dict__.get("_record_futures")
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the broker answers, at most so long."""
+        self.produce_future.wait(seconds)
+        if self._each is not None:  # it answers for the parts
+            time.sleep(_NAP_SECONDS)
+
+    @property
+    def acked(self) -> bool:
+        """Whether the broker has all lines."""
+        if self._each is not None:
+            return all(future.succeeded() for future in self._each)
+        return bool(self.produce_future.is_done) and self.produce_future.value[2] is None
+
+    @property
+    def failures(self) -> list[tuple[int, Exception]]:
+        """The lines that failed, and why."""
+        each = zip(self.lines, self._each or (), strict=False)
+        return [(line, future.exception) for line, future in each if future.failed()]
