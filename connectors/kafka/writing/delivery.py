@@ -98,7 +98,7 @@ class Delivery:
         self._committing = bool(self._lines)
         self._earlier_id = None if known.transactional_id == transactional_id else known.transactional_id
         self._renamed = self._earlier_id is not None
-        self._reached = self._hurried = False
+        self._reached = self._hurried = self._pressed = False
         self._breaks = 0
         self._failure: Callable[[], str] = lambda: "no answer"
         self._moved = time.monotonic()
@@ -185,6 +185,12 @@ class Delivery:
                 *(self._committed, self._number if self._lines else self._committed),
                 *(list(self._lines), self._skipped.to_text()),
             )
+
+    def hurry(self) -> None:
+        """Let the lines not wait for others."""
+        with self._changed:
+            self._pressed = True
+            self._changed.notify_all()
 
     def commit(self) -> None:
         """Commit the lines of the last mark, now that it is durable, without waiting for it."""
@@ -346,6 +352,7 @@ class Delivery:
                     self._changed.wait(_IDLE_SECONDS)
                 if self._acked < len(self._lines):
                     self._changed.wait_for(self._should_send, linger)
+            self._pressed = False
             end = self._sealed if self._committing else len(self._lines)
             lines = self._lines[self._acked : min(end, self._acked + _MOST_LINES)]
         while len(lines) > 1 and size_of(lines) > _MOST_BYTES:
@@ -354,7 +361,7 @@ class Delivery:
 
     def _should_send(self) -> bool:
         many = len(self._lines) - self._acked >= _MOST_LINES
-        return many or self._hurried or self._committing or self._closed.is_set()
+        return many or self._hurried or self._pressed or self._committing or self._closed.is_set()
 
     def _patient(self, acknowledged: int = 0) -> bool:
         """Count lines that are acknowledged, and return whether the producer is to try on."""

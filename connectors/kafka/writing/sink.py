@@ -228,6 +228,10 @@ class KafkaSink(Sink):
         """Commit the lines of the last `flush`; see `Sink.commit`."""
         self._opened().commit()
 
+    def publish(self) -> None:
+        """Send the lines without waiting for more of them; see `Sink.publish`."""
+        self._opened().hurry()
+
     @property
     def commit_bytes(self) -> int | None:
         """How much memory the lines take that wait for `commit`; None without transactions."""
