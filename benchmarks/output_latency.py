@@ -72,11 +72,12 @@ class Place:
     That is a file, or a topic, with or without transactions.
     """
 
+    number = itertools.count()
+
     def __init__(self, folder: Path, broker: Broker, reads: str, writes: str) -> None:
         self.folder = folder
         self.broker = broker
         self.reads, self.writes = reads, writes
-        self.number = itertools.count()
         self.live = ""
 
     def configure(self, source: str, flush_seconds: float, metrics: str = "null", follow: bool = False) -> str:
@@ -131,7 +132,7 @@ class Place:
             file = (self.folder / self.live).open("ab", buffering=0)
             return lambda line: file.write(line + b"\n"), file.close
         producer = KafkaProducer(bootstrap_servers=self.broker.bootstrap, linger_ms=0)
-        return lambda value: producer.send(self.live, value), producer.close
+        return lambda value: producer.send(self.live, value).get(60), producer.close
 
     def _arrive(self, line: bytes) -> None:
         """Give a file with a line its name in the directory."""
