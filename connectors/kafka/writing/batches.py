@@ -94,9 +94,11 @@ class LineRecords:
             if len(smaller) < len(self._data):
                 self._data, self._attributes = smaller, _CODECS[compression]
 
-    def set_producer_state(self, producer_id: int, epoch: int, sequence: int, is_transactional: bool) -> None:
+    def set_producer_state(
+        self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: bool
+    ) -> None:
         """Take the numbers by which the broker knows a batch that comes twice."""
-        self.producer_id, self.producer_epoch, self.base_sequence = producer_id, epoch, sequence
+        self.producer_id, self.producer_epoch, self.base_sequence = producer_id, producer_epoch, base_sequence
         self._attributes |= DefaultRecordBatch.TRANSACTIONAL_MASK * is_transactional
 
     def buffer(self) -> bytes:
