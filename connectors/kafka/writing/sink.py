@@ -16,6 +16,7 @@ from streamkernel.connectors.kafka.writing.line import Copied, Line, size_of
 from streamkernel.connectors.kafka.writing.mark import OutputMark
 from streamkernel.connectors.kafka.writing.producer import connect_producer, producer_settings
 from streamkernel.connectors.kafka.writing.topic import find_topic
+from streamkernel.connectors.pass_through import MessageLine, SourceMessage
 from streamkernel.connectors.ports import ConnectorError, Mark, OutageError, Position, Sink, SinkError
 from streamkernel.connectors.registry.client import RegistryOutage, UnknownSchemaError
 from streamkernel.connectors.registry.line_schema import LineSchema
@@ -197,9 +198,12 @@ class KafkaSink(Sink):
 
     def _copied(self, lines: Sequence[Mapping[str, Any]]) -> Iterable[Copied | None]:
         """Return what lines copy from the messages of their records."""
-        if isinstance(lines, ColumnLines):  # of none
-            return repeat(None)
-        return (copied(line, self._keyed, self._passing) for line in lines)
+        messages: Iterable[SourceMessage | None] | None
+        if isinstance(lines, ColumnLines):
+            messages = lines.messages
+        else:
+            messages = (line.message if isinstance(line, MessageLine) else None for line in lines)
+        return repeat(None) if messages is None else (copied(one, self._keyed, self._passing) for one in messages)
 
     def flush(self) -> Mark:
         """Wait until the broker has every line, and return them in a mark; see `Sink.flush`.

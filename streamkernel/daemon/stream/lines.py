@@ -6,12 +6,12 @@ import base64
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from streamkernel.connectors.encode import ColumnLines, to_json
-from streamkernel.connectors.pass_through import MessageLine
+from streamkernel.connectors.pass_through import Passed, SourceMessage
 from streamkernel.connectors.ports import Offsets, Position, Record, RecordColumns
 from streamkernel.daemon.stream.results import taken
 from streamkernel.estimators.base import AdvanceResult
@@ -92,14 +92,14 @@ def predictions(
         places = range(len(records)) if rows is None else rows
         entries = {name: _entries(one, places) for name, one in others.items()}
         columns["models"] = [dict(zip(entries, row, strict=True)) for row in zip(*entries.values(), strict=True)]
+    messages = None
     if records and not isinstance(records, RecordColumns) and records[0].passed is not None:  # of all or of none
-        lines = list(map(_with_passed, ColumnLines(len(records), columns)[:], records))
-        for line in lines if checkpoint is not None else ():
-            line["checkpoint"] = checkpoint
-        return lines
+        passed = [cast("Passed", record.passed) for record in records]
+        columns |= {name: [one.columns[name] for one in passed] for name in passed[0].columns}
+        messages = [one.message for one in passed] if passed[0].message is not None else None
     if checkpoint is not None:
         columns["checkpoint"] = checkpoint
-    return ColumnLines(len(records), columns)
+    return ColumnLines(len(records), columns, cast("list[SourceMessage] | None", messages))
 
 
 def _entries(result: AdvanceResult | None, places: Sequence[int]) -> list[dict[str, Any]]:
@@ -120,13 +120,6 @@ def _entries(result: AdvanceResult | None, places: Sequence[int]) -> list[dict[s
 def _known(deviation: float) -> float | None:
     """A deviation; None before the first target, where nothing is known."""
     return None if math.isnan(deviation) else deviation
-
-
-def _with_passed(line: dict[str, Any], record: Record) -> dict[str, Any]:
-    assert record.passed is not None
-    columns, message = record.passed
-    line |= columns
-    return line if message is None else MessageLine(line, message)
 
 
 def dead_letter(
