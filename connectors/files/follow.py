@@ -71,10 +71,8 @@ class FollowedLog(FileList):
 
     def wait(self, seconds: float) -> None:
         """Wait until another part may be there."""
-        if self._finished is None:
-            super().wait(seconds)
-        else:
-            self._finished.wait(seconds)
+        wait = super().wait if self._finished is None else self._finished.wait
+        wait(seconds)
 
     def open(self, position: Position | None) -> ByteStream:
         """Open the part that is due."""

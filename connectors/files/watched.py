@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from streamkernel.connectors.files.changes import DirectoryChanges
+from streamkernel.connectors.files.changes import Changes
 from streamkernel.connectors.files.listing import FileList, listed
 from streamkernel.connectors.files.names import is_temporary, matching
 from streamkernel.connectors.files.places import FileOrder, FinishedFile
@@ -48,7 +48,7 @@ class WatchedFiles(FileList):
 
     def __init__(self, path: str) -> None:
         super().__init__([path])
-        self._changes: DirectoryChanges | None = None
+        self._changes: Changes | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -160,7 +160,7 @@ class WatchedFiles(FileList):
             self._changes.wait(seconds)
         else:  # what came before counts as no change: the caller looks once more
             directory = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
-            self._changes = DirectoryChanges(Path(directory))
+            self._changes = Changes(Path(directory))
 
     def close(self) -> None:
         """Stop to watch."""

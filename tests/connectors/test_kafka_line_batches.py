@@ -52,7 +52,7 @@ def ours(some: Sequence[Line], most: int, compression: str | None = None) -> lis
     records = [
         (Provenance("me").record(line), NOW if time is None else time) for line, time in zip(some, times, strict=True)
     ]
-    return [LineRecords(run, compression) for run in in_runs(records, most)]
+    return [LineRecords(*run, compression) for run in in_runs(records, most)]
 
 
 @given(st.lists(lines, min_size=1, max_size=70), st.integers(1, 3000), st.sampled_from(CODECS), st.booleans())

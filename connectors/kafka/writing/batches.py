@@ -6,7 +6,7 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka import codec
 from kafka.producer.future import FutureRecordMetadata
@@ -16,36 +16,20 @@ from kafka.record.util import calc_crc32c
 
 from streamkernel.connectors.kafka.writing.line import varint
 
-__all__ = ["LineBatch", "LineRecords", "Run", "in_runs"]
+__all__ = ["LineBatch", "LineRecords", "in_runs"]
 
 _HEADER_BYTES: int = DefaultRecordBatch.HEADER_STRUCT.size
 # What a checksum covers; and all before that.
 _COVERED, _BEFORE = struct.Struct(">hiqqqhii"), struct.Struct(">qiibI")
 _NAP_SECONDS = 0.002
-_CODECS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 
 
-class Run(NamedTuple):
-    """Records that make a batch: the bytes of each, and the first and the last of their times."""
+def in_runs(records: Iterable[tuple[bytes, int]], most: int) -> Iterator[tuple[list[bytes], int, int]]:
+    """Cut records into batches of at most `most` bytes, or of one record, with the first and the last of their times.
 
-    records: list[bytes]
-    first: int
-    last: int
+    Of each there is what `Provenance.record` returns, and its time in milliseconds.
 
-
-def in_runs(records: Iterable[tuple[bytes, int]], most: int) -> Iterator[Run]:
-    """Cut records into batches of at most `most` bytes, or of one record.
-
-    Parameters
-    ----------
-    records
-        Key, value and headers of each, as `Provenance.record` returns them, and its time in milliseconds.
-    most
-        The most bytes of a batch.
-
-    Examples
-    --------
-    >>> [run.records for run in in_runs([(b"a", 5), (b"b", 6), (b"c", 6)], 72)]
+    >>> [records for records, _, _ in in_runs([(b"a", 5), (b"b", 6), (b"c", 6)], 72)]
     [[b'\\x08\\x00\\x00\\x00a', b'\\x08\\x00\\x02\\x02b'], [b'\\x08\\x00\\x00\\x00c']]
 
     """
@@ -54,7 +38,7 @@ def in_runs(records: Iterable[tuple[bytes, int]], most: int) -> Iterator[Run]:
     for rest, at in records:
         one = _record(len(done), at - first, rest)
         if done and len(one) > room:
-            yield Run(done, first, last)
+            yield done, first, last
             done = []
         if not done:
             first, last, room = at, at, most - _HEADER_BYTES
@@ -63,7 +47,7 @@ def in_runs(records: Iterable[tuple[bytes, int]], most: int) -> Iterator[Run]:
         room -= len(one)
         last = max(last, at)
     if done:
-        yield Run(done, first, last)
+        yield done, first, last
 
 
 def _record(number: int, later: int, rest: bytes) -> bytes:
@@ -72,27 +56,19 @@ def _record(number: int, later: int, rest: bytes) -> bytes:
 
 
 class LineRecords:
-    """The records of a batch, in place of kafka-python's `MemoryRecordsBuilder`, and full from the beginning.
-
-    Parameters
-    ----------
-    run
-        The records.
-    compression
-        ``"gzip"``, ``"snappy"``, ``"lz4"``, ``"zstd"`` or None.
-
-    """
+    """The records of a batch, in place of kafka-python's `MemoryRecordsBuilder`, and full from the beginning."""
 
     producer_id = producer_epoch = base_sequence = -1
 
-    def __init__(self, run: Run, compression: str | None) -> None:
-        self._run = run
+    def __init__(self, records: list[bytes], first: int, last: int, compression: str | None) -> None:
+        self._n_records, self._first, self._last = len(records), first, last
         self._attributes = 0
-        self._data = b"".join(run.records)
+        self._data = b"".join(records)
         if compression is not None:
             smaller = getattr(codec, f"{compression}_encode")(self._data)
             if len(smaller) < len(self._data):
-                self._data, self._attributes = smaller, _CODECS[compression]
+                self._data = smaller
+                self._attributes = getattr(DefaultRecordBatch, f"CODEC_{compression.upper()}")
 
     def set_producer_state(
         self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: bool
@@ -103,8 +79,8 @@ class LineRecords:
 
     def buffer(self) -> bytes:
         """Return the batch as it is sent."""
-        n, known = len(self._run.records), (self.producer_id, self.producer_epoch, self.base_sequence)
-        covered = _COVERED.pack(self._attributes, n - 1, self._run.first, self._run.last, *known, n) + self._data
+        n, known = self._n_records, (self.producer_id, self.producer_epoch, self.base_sequence)
+        covered = _COVERED.pack(self._attributes, n - 1, self._first, self._last, *known, n) + self._data
         # From the length on, four bytes of the leader's epoch, the format and the checksum come first.
         return _BEFORE.pack(0, 9 + len(covered), 0, 2, calc_crc32c(covered)) + covered
 
@@ -114,7 +90,7 @@ class LineRecords:
 
     def next_offset(self) -> int:
         """Return how many records there are."""
-        return len(self._run.records)
+        return self._n_records
 
     def is_full(self) -> bool:
         """Return True: nothing is waited for."""
@@ -127,17 +103,7 @@ class LineRecords:
 class LineBatch(ProducerBatch):  # type: ignore[misc]
     """A batch with one receipt for all its lines, or one each, once the broker refuses it or kafka-python parts it.
 
-    Parameters
-    ----------
-    place
-        The partition.
-    records
-        The records.
-    lines
-        The numbers of their lines, by which others know them.
-    stop
-        Called with the error of a line, on the thread that sends.
-
+    The `lines` are numbers by which others know them. `stop` is called with each error, on the thread that sends.
     """
 
     def __init__(
@@ -147,16 +113,12 @@ class LineBatch(ProducerBatch):  # type: ignore[misc]
         self.lines = lines
         self._stop = stop
         del self._record_futures  # made where it is asked for
-        self.produce_future.add_callback(self._note)
+        self.produce_future.add_callback(lambda answer: answer[2] is None or self._record_futures)  # each fails
 
     @cached_property
     def _record_futures(self) -> list[Any]:
         futures = (FutureRecordMetadata(self.produce_future, n, -1, None, -1, -1, -1) for n in range(len(self.lines)))
         return [future.add_errback(self._stop) for future in futures]
-
-    def _note(self, answer: tuple[Any, ...]) -> None:
-        if answer[2] is not None:
-            self._record_futures  # noqa: B018 - each fails at once
 
     @property
     def _each(self) -> list[Any] | None:

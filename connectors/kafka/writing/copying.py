@@ -99,8 +99,8 @@ class CopyLimits:
             return line
         if copied.keyed and copied.key is None and not topic.null_keys:
             copied = self._without("key", line, copied._replace(keyed=False))
-        ahead = -math.inf if copied.timestamp is None else copied.timestamp - 1000 * time.time()
-        if copied.timestamp is not None and not -topic.behind <= ahead <= topic.ahead:
+        at = copied.timestamp
+        if at is not None and not -topic.behind <= at - 1000 * time.time() <= topic.ahead:
             copied = self._without("timestamp", line, copied._replace(timestamp=None))
         most = room(topic.largest) - len(line.value)
         if copied.headers and copied.size > most:

@@ -107,16 +107,7 @@ class Provenance:
             key = copied.key if copied.keyed else key
             n_headers += len(copied.headers)
             more = b"".join(_with_length(part) for name, one in copied.headers for part in (name.encode(), one))
-        parts = (
-            _with_length(key),
-            varint(len(value)),
-            value,
-            varint(n_headers),
-            more,
-            common,
-            varint(len(number)),
-            number,
-        )
+        parts = _with_length(key), _with_length(value), varint(n_headers), more, common, _with_length(number)
         return b"".join(parts)
 
     def message(self, line: Line) -> dict[str, Any]:
@@ -133,10 +124,7 @@ class Provenance:
 
 @lru_cache(maxsize=64)
 def _in_common(writer: str, stream: str, partition: int) -> tuple[bytes, list[tuple[str, bytes]], bytes]:
-    """Return the beginning of the keys, and the headers, that all lines of a partition of a source have.
-
-    Those come once more as a record has them, up to the value of the one header that differs.
-    """
+    """Return the beginning of keys, headers, and the bytes of headers that the lines of a partition share."""
     name, by = stream.encode("utf-8", "surrogatepass"), writer.encode()
     prefix = b"%b:%b:%d:" % (by, hashlib.sha256(name).hexdigest()[:8].encode(), partition)
     headers = [("source.stream", name), ("source.partition", b"%d" % partition), ("writer", by)]

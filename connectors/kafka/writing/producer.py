@@ -185,6 +185,7 @@ class TopicProducer:
     def _put(self, lines: Sequence[Line], records: Sequence[bytes]) -> list[LineBatch]:
         """Hand lines to the thread that sends, in batches by partition."""
         now = int(1000 * time.time())
+        times = [now if copied is None or copied.timestamp is None else copied.timestamp for _, _, copied in lines]
         numbers: dict[int, list[int]] = {}
         for n, line in enumerate(lines):
             numbers.setdefault(line.position.partition % self.found.partitions, []).append(n)
@@ -193,10 +194,10 @@ class TopicProducer:
             place = TopicPartition(self._topic, partition)
             if self.transactional_id is not None:
                 self._manager.maybe_add_partition_to_transaction(place)
-            made = ((records[n], _time(lines[n], now)) for n in some)
-            for run in in_runs(made, self._batch_size):
-                these, some = some[: len(run.records)], some[len(run.records) :]
-                batches.append(LineBatch(place, LineRecords(run, self._compression), these, self._stop))
+            for run in in_runs(((records[n], times[n]) for n in some), self._batch_size):
+                made = LineRecords(*run, self._compression)
+                these, some = some[: made.next_offset()], some[made.next_offset() :]
+                batches.append(LineBatch(place, made, these, self._stop))
         for batch in batches:
             self._accumulator._batches[batch.topic_partition].append(batch)
         self._producer._sender.wakeup()
@@ -373,11 +374,6 @@ def connect_producer(
         producer.close()
         raise
     return producer
-
-
-def _time(line: Line, now: int) -> int:
-    """Return the time of a message in milliseconds: that of its source message where it is copied."""
-    return now if line.copied is None or line.copied.timestamp is None else line.copied.timestamp
 
 
 def _follows(error: Exception) -> bool:

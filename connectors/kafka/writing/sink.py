@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import repeat
+from itertools import repeat, starmap
 from typing import Any, TypeAlias
 
 from streamkernel.connectors.encode import ColumnLines, to_json, to_json_lines
@@ -16,7 +16,7 @@ from streamkernel.connectors.kafka.writing.line import Copied, Line, size_of
 from streamkernel.connectors.kafka.writing.mark import OutputMark
 from streamkernel.connectors.kafka.writing.producer import connect_producer, producer_settings
 from streamkernel.connectors.kafka.writing.topic import find_topic
-from streamkernel.connectors.pass_through import MessageLine, SourceMessage
+from streamkernel.connectors.pass_through import SourceMessage
 from streamkernel.connectors.ports import ConnectorError, Mark, OutageError, Position, Sink, SinkError
 from streamkernel.connectors.registry.client import RegistryOutage, UnknownSchemaError
 from streamkernel.connectors.registry.line_schema import LineSchema
@@ -168,8 +168,6 @@ class KafkaSink(Sink):
 
         """
         delivery = self._opened()
-        if len(lines) != len(positions):
-            raise ValueError(f"{len(lines)} lines have {len(positions)} positions")
         if lines:
             self._queue.append((lines, positions))
         ready = self._can_encode(0.0)
@@ -177,7 +175,7 @@ class KafkaSink(Sink):
         if ready:
             self._queue, self._queue_bytes = [], 0
         else:
-            taken = zip(map(to_json, lines), positions, self._copied(lines), strict=False)
+            taken = zip(map(to_json, lines), positions, self._copied(lines), strict=True)
             self._queue_bytes += size_of([Line(*parts) for parts in taken])
         delivery.put(encoded)
 
@@ -193,17 +191,16 @@ class KafkaSink(Sink):
         if self._shorten is not None and max(map(len, values)) > most:
             for n, value in enumerate(values):
                 if len(value) > most:
-                    values[n : n + 1] = self._encode([self._shorten(lines[n], most)])
-        return map(Line, values, places, self._copied(lines))
+                    [values[n]] = self._encode([self._shorten(lines[n], most)])
+        return starmap(Line, zip(values, places, self._copied(lines), strict=True))
 
     def _copied(self, lines: Sequence[Mapping[str, Any]]) -> Iterable[Copied | None]:
         """Return what lines copy from the messages of their records."""
-        messages: Iterable[SourceMessage | None] | None
         if isinstance(lines, ColumnLines):
-            messages = lines.messages
+            given: Iterable[SourceMessage | None] = lines.messages or repeat(None, len(lines))
         else:
-            messages = (line.message if isinstance(line, MessageLine) else None for line in lines)
-        return repeat(None) if messages is None else (copied(one, self._keyed, self._passing) for one in messages)
+            given = (getattr(line, "message", None) for line in lines)
+        return (copied(one, self._keyed, self._passing) for one in given)
 
     def flush(self) -> Mark:
         """Wait until the broker has every line, and return them in a mark; see `Sink.flush`.
