@@ -3,10 +3,10 @@
     python -m benchmarks.output_latency [--seconds N] [--rate N] [--records N] [--runs N] [--singles N] [--out DIR]
     python -m benchmarks.output_latency --idle [--singles N]
 
-Idle: one record comes after each random pause, and its line is due at once; `--idle` prints this part alone, from file
-to file. Latency: records come at a steady rate. A reader beside the daemon notes when their lines can be read (of a
-topic: when they are committed), and the daemon's own histogram is read at the end. Cost: a backlog with `flush_seconds`
-1 and with lines that come with the checkpoints alone, in turns. Needs Java and Maven, as the tests do.
+Idle: one record comes after each random pause, and its line is due at once; `--idle` prints this part alone. Latency:
+records come at a steady rate. A reader beside the daemon notes when their lines can be read (of a topic: when they are
+committed), and the daemon's own histogram is read at the end. Cost: a backlog with `flush_seconds` 1 and with lines
+that come with the checkpoints alone, in turns. Needs Java and Maven, as the tests do.
 """
 
 import itertools
@@ -39,6 +39,15 @@ CHECKPOINTS_ALONE = 1e6
 AT_ONCE = 0
 #: The seconds between two records of an idle stream; how often a reader looks; and the aim for 99% of the lines.
 IDLE, LOOK, AIM = (0.05, 0.15), 0.0002, 0.005
+PLACES = {
+    "a followed file to a file": ("file", "file"),
+    "a watched directory to a file": ("directory", "file"),
+    "a topic to a file": ("topic", "file"),
+    "a followed file to a topic": ("file", "topic"),
+    "a topic to a topic": ("topic", "transactions"),
+}
+#: Those of which latency and cost are measured too.
+BOTH = ("a followed file to a file", "a topic to a topic")
 CONFIG = """
 source: {{{source}, target: label, target_type: bool}}
 model:
@@ -58,25 +67,33 @@ def rows(n_records: int) -> Iterator[dict[str, Any]]:
 
 
 class Place:
-    """Where records come from and lines go to: a file and a file, or a topic and a topic."""
+    """Where records come from, a file, a directory or a topic, and where lines go to.
 
-    def __init__(self, folder: Path, broker: Broker | None) -> None:
+    That is a file, or a topic, with or without transactions.
+    """
+
+    number = itertools.count()
+
+    def __init__(self, folder: Path, broker: Broker, reads: str, writes: str) -> None:
         self.folder = folder
         self.broker = broker
-        self.number = itertools.count()
+        self.reads, self.writes = reads, writes
         self.live = ""
 
     def configure(self, source: str, flush_seconds: float, metrics: str = "null", follow: bool = False) -> str:
         """Write a configuration with an output of its own, and return that."""
         output = f"out-{next(self.number)}"
-        if self.broker is None:
-            reads = f"kind: jsonl, path: {self.folder}/{source}, follow: {json.dumps(follow)}"
-            writes = f"kind: jsonl, path: {self.folder}/{output}"
-        else:
+        topic = f"kind: kafka, bootstrap_servers: '{self.broker.bootstrap}', topic: "
+        how = "watch: true" if self.reads == "directory" else f"follow: {json.dumps(follow)}"
+        reads, writes = (
+            f"kind: jsonl, path: {self.folder}/{source}, {how}",
+            f"kind: jsonl, path: {self.folder}/{output}",
+        )
+        if self.reads == "topic":
+            reads = f"{topic}{source}"
+        if self.writes != "file":
             self.broker.create_topic(output)
-            reads = f"kind: kafka, topic: {source}, bootstrap_servers: '{self.broker.bootstrap}'"
-            writes = f"kind: kafka, topic: {output}, bootstrap_servers: '{self.broker.bootstrap}'"
-            writes += f", transactional_id: {output}"
+            writes = f"{topic}{output}, transactional_id: {output if self.writes == 'transactions' else 'none'}"
         made = {
             "features": FEATURES,
             "folder": self.folder,
@@ -89,7 +106,7 @@ class Place:
 
     def backlog(self, n_records: int) -> None:
         """Make the source of the runs that measure throughput."""
-        if self.broker is None:
+        if self.reads == "file":
             lines = (json.dumps(row) + "\n" for row in rows(n_records))
             (self.folder / "backlog").write_text("".join(lines))
         else:
@@ -109,16 +126,27 @@ class Place:
         return times
 
     def _appender(self) -> tuple[Callable[[bytes], Any], Callable[[], Any]]:
-        if self.broker is None:
+        if self.reads == "directory":
+            return self._arrive, lambda: None
+        if self.reads == "file":
             file = (self.folder / self.live).open("ab", buffering=0)
             return lambda line: file.write(line + b"\n"), file.close
         producer = KafkaProducer(bootstrap_servers=self.broker.bootstrap, linger_ms=0)
-        return lambda value: producer.send(self.live, value), producer.close
+        return lambda value: producer.send(self.live, value).get(60), producer.close
+
+    def _arrive(self, line: bytes) -> None:
+        """Give a file with a line its name in the directory."""
+        folder = self.folder / self.live
+        part = folder / ".part"
+        part.write_bytes(line + b"\n")
+        part.rename(folder / f"{next(self.number)}.jsonl")
 
     def begin(self) -> None:
         """Make the empty source of a run that measures latency."""
         self.live = f"live-{next(self.number)}"
-        if self.broker is None:
+        if self.reads == "directory":
+            (self.folder / self.live).mkdir()
+        elif self.reads == "file":
             (self.folder / self.live).touch()
         else:
             self.broker.create_topic(self.live)
@@ -134,7 +162,7 @@ class Place:
 
     def _arriving(self, output: str, look: float) -> Iterator[int]:
         """Yield how many lines more there are, again and again."""
-        if self.broker is None:
+        if self.writes == "file":
             path = self.folder / output
             while not path.exists():
                 time.sleep(0.01)
@@ -149,7 +177,8 @@ class Place:
         expected = 0
         while True:
             for records in consumer.poll(timeout_ms=1000 * look).values():
-                assert [place_of(one)[1] for one in records] == [*range(expected, expected + len(records))]
+                offsets = [place_of(one)[1] for one in records]
+                assert self.reads == "file" or offsets == [*range(expected, expected + len(records))]
                 expected += len(records)
                 yield len(records)
 
@@ -223,22 +252,22 @@ def cost(place: Place, n_records: int, runs: int) -> list[str]:
 
 
 def main() -> None:
-    alone = {"action": "store_true", "help": "print the idle part alone, from file to file"}
+    alone = {"action": "store_true", "help": "print the idle part alone"}
     options = asked(__doc__, seconds=60.0, rate=200, records=300_000, runs=5, singles=500, idle=alone)
     header = ["from and to", "median", "99%", "most"]
     late, costs, singles = [], [], []
-    if options.idle:
-        with tempfile.TemporaryDirectory() as name:
-            print(table(header, [["a followed file to a file", *idle(Place(Path(name), None), options.singles)]]))
-        return
     with tempfile.TemporaryDirectory() as name, Broker() as broker:
-        for what, with_broker in (("a followed file to a file", None), ("a topic to a topic", broker)):
-            folder = Path(name, "topics" if with_broker else "files")
+        for what, (reads, writes) in PLACES.items():
+            folder = Path(name, what)
             folder.mkdir()
-            place = Place(folder, with_broker)
+            place = Place(folder, broker, reads, writes)
             singles.append([what, *idle(place, options.singles)])
-            late.append([what, *latency(place, options.seconds, options.rate)])
-            costs.append([what, *cost(place, options.records, options.runs)])
+            if what in BOTH and not options.idle:
+                late.append([what, *latency(place, options.seconds, options.rate)])
+                costs.append([what, *cost(place, options.records, options.runs)])
+    if options.idle:
+        print(table(header, singles))
+        return
     rates = ["records/s, with checkpoints alone", "records/s, with flush_seconds"]
     publish(
         options,

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import orjson
 
+from streamkernel.connectors.pass_through import MessageLine, SourceMessage
+
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 _LINE_OPTIONS = _OPTIONS | orjson.OPT_APPEND_NEWLINE
 
@@ -50,6 +52,8 @@ class ColumnLines(Sequence[Mapping[str, Any]]):
     columns
         By its name, each column: a list of n values, an array of n numbers, a dict of columns for an object in each
         line, or any other value, which all lines have.
+    messages
+        The source message of each line, which is a `MessageLine` then; None: there is none.
 
     Examples
     --------
@@ -63,6 +67,7 @@ class ColumnLines(Sequence[Mapping[str, Any]]):
 
     n: int
     columns: dict[str, Any]
+    messages: Sequence[SourceMessage] | None = None
 
     def __len__(self) -> int:
         return self.n
@@ -75,7 +80,8 @@ class ColumnLines(Sequence[Mapping[str, Any]]):
 
     @cached_property
     def _lines(self) -> list[Any]:
-        return _values(self.columns, self.n)
+        lines = _values(self.columns, self.n)
+        return lines if self.messages is None else list(map(MessageLine, lines, self.messages))
 
 
 def _values(column: Any, n: int) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Waiting until a file is written to or another one gets its name, by Linux's inotify."""
+"""Waiting until a file is written to, or one gets its name, by Linux's inotify."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from pathlib import Path
 
 from streamkernel.connectors.files.bytes import File
 
-_IN_MODIFY, _IN_MOVED_TO, _IN_CREATE = 0x2, 0x80, 0x100
+_IN_MODIFY, _IN_CLOSE_WRITE, _IN_MOVED_TO, _IN_CREATE = 0x2, 0x8, 0x80, 0x100
 _MOST_EVENTS = 2**16
 
 
 class Changes:
     """The changes of an open file, and of the file that has the name `path` meanwhile, since this was made.
+
+    Without a file, `path` is a directory: files get their names there, or are closed by their writers.
 
     Where the system does not signal them, or has no watch left, a wait takes its whole time. So does it on a network
     file system when another machine writes: a caller has to look from time to time.
@@ -36,13 +38,16 @@ class Changes:
 
     """
 
-    def __init__(self, path: Path, file: File) -> None:
+    def __init__(self, path: Path, file: File | None = None) -> None:
         self.file = file
         self._path = path
         self._descriptor = -1
         if sys.platform == "linux":
             self._libc = ctypes.CDLL(None)
             self._descriptor = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if file is None:
+            self._watch(path, _IN_MOVED_TO | _IN_CLOSE_WRITE)
+            return
         # The open file by its descriptor: it may have been renamed.
         self._watch(f"/proc/self/fd/{file.fileno()}", _IN_MODIFY)
         self._watch(path.absolute().parent, _IN_CREATE | _IN_MOVED_TO)
@@ -61,7 +66,8 @@ class Changes:
         ready.register(self._descriptor, select.POLLIN)
         if ready.poll(1000 * seconds):
             os.read(self._descriptor, _MOST_EVENTS)  # what they are shows in the files
-            self._watch(self._path, _IN_MODIFY)  # a new file may have the name
+            if self.file is not None:
+                self._watch(self._path, _IN_MODIFY)  # a new file may have the name
 
     def close(self) -> None:
         """Stop to watch; closing twice does nothing."""

@@ -69,6 +69,11 @@ class FollowedLog(FileList):
             self._following = self._finished.following()
         return self._finished is None or self._following is not None
 
+    def wait(self, seconds: float) -> None:
+        """Wait until another part may be there."""
+        wait = super().wait if self._finished is None else self._finished.wait
+        wait(seconds)
+
     def open(self, position: Position | None) -> ByteStream:
         """Open the part that is due."""
         stream = self._following or FollowedFile(Path(self.path), position)

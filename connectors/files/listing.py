@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -153,6 +154,10 @@ class FileList:
     def due(self) -> bool:
         """Return whether a file is to be opened, after a look for new ones."""
         return self.number < self.order.end
+
+    def wait(self, seconds: float) -> None:
+        """Wait until another file may be due."""
+        time.sleep(seconds)
 
     @property
     def last(self) -> bool:

@@ -119,8 +119,7 @@ class LineSource(Source):
             left = deadline - time.monotonic()
             if left <= 0 or self.exhausted:
                 return []
-            wait = time.sleep if self._stream is None else self._stream.wait
-            wait(min(self.files.pause, left))
+            (self._stream or self.files).wait(min(self.files.pause, left))
         self._end = records.ends[-1] if isinstance(records, RecordColumns) else records[-1].next
         self.files.handed_out(self._end)
         return records

@@ -7,7 +7,9 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from streamkernel.connectors.files.changes import Changes
 from streamkernel.connectors.files.listing import FileList, listed
 from streamkernel.connectors.files.names import is_temporary, matching
 from streamkernel.connectors.files.places import FileOrder, FinishedFile
@@ -46,6 +48,7 @@ class WatchedFiles(FileList):
 
     def __init__(self, path: str) -> None:
         super().__init__([path])
+        self._changes: Changes | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -150,6 +153,20 @@ class WatchedFiles(FileList):
             self._use_new(order)
         self.order = order
         return super().due()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until a file gets its name; see `FileList.wait`."""
+        if self._changes is not None:
+            self._changes.wait(seconds)
+        else:  # what came before counts as no change: the caller looks once more
+            directory = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
+            self._changes = Changes(Path(directory))
+
+    def close(self) -> None:
+        """Stop to watch."""
+        if self._changes is not None:
+            self._changes.close()
+            self._changes = None
 
     def open(self, position: Position | None) -> ByteStream:
         """Open the file that is due; see `FileList.open`."""

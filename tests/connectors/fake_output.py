@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from streamkernel.connectors.kafka.base.client import Unreachable
-from streamkernel.connectors.kafka.writing.line import Line
+from streamkernel.connectors.kafka.writing.line import Line, Provenance
 from streamkernel.connectors.kafka.writing.mark import Marker
 from streamkernel.connectors.kafka.writing.producer import Broken, Patient
 from streamkernel.connectors.kafka.writing.sink import KafkaSink
@@ -90,10 +90,10 @@ class FakeProducer:
     def marker(self) -> Marker | None:
         return self._topic.markers.get(self.transactional_id or "")
 
-    def send(self, lines: Sequence[Line], message: Callable[[Line], dict[str, Any]], patient: Patient) -> None:
+    def send(self, lines: Sequence[Line], provenance: Provenance, patient: Patient) -> None:
         for line in lines:
             self._check()
-            sent = message(line)
+            sent = provenance.message(line)
             if len(sent["value"]) > 1000:
                 raise SinkError(f"the line of offset {line.position.offset} is too large")
             place = (line.position.partition % self.found.partitions, sent)

@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 from rotating import Log
 
+from streamkernel.connectors import JsonLinesSource
 from streamkernel.connectors.files.bytes import File
 from streamkernel.connectors.files.changes import Changes
+from streamkernel.connectors.files.follow import FollowedFile
 from streamkernel.connectors.files.listing import FileList
+from streamkernel.connectors.files.watched import WatchedFiles
 
 LONG = 30.0
 
@@ -69,6 +72,34 @@ def test_the_writer_of_the_renamed_file_ends_the_wait(log: Log, monkeypatch: pyt
     monkeypatch.setattr(FileList, "pause", LONG)
     log.rotate()
     assert seconds_until_read(log, lambda: log.write(path=log.part(1))) < LONG / 3
+
+
+@linux
+def test_another_part_ends_the_wait_after_one_that_ended(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.read()
+    monkeypatch.setattr(FileList, "pause", LONG)
+    following, there = FollowedFile.following, log.path.with_name("there")
+    monkeypatch.setattr(FollowedFile, "following", lambda part: following(part) if there.exists() else None)
+    log.rotate()
+    log.write()
+    assert seconds_until_read(log, there.touch) < LONG / 3
+
+
+@linux
+@pytest.mark.parametrize("pattern", ["", "*.jsonl"])
+def test_a_file_that_gets_its_name_ends_the_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
+    monkeypatch.setattr(WatchedFiles, "pause", LONG)
+    before = descriptors()
+    with JsonLinesSource(tmp_path / pattern, watch=True) as source:
+        source.open()
+        log = Log(tmp_path / "log.part")
+        log.source = source
+        for number in range(3):
+            log.write()
+            assert seconds_until_read(log, lambda: log.path.rename(tmp_path / f"{number}.jsonl")) < LONG / 3  # noqa: B023
+        log.path = tmp_path / "whole.jsonl"
+        assert seconds_until_read(log, log.write) < LONG / 3
+    assert descriptors() == before
 
 
 @pytest.mark.parametrize("missing", ["system", "instances"])

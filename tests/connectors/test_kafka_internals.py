@@ -23,11 +23,16 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
+from kafka.producer.future import FutureRecordMetadata
+from kafka.producer.producer_batch import ProducerBatch
+from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sender import Sender
 from kafka.producer.transaction_manager import TransactionManager
 from kafka.record import util
-from kafka.record.default_records import DefaultRecord, DefaultRecordBatch
-from kafka.record.memory_records import MemoryRecords
+from kafka.record.default_records import DefaultRecord, DefaultRecordBatch, DefaultRecordBatchBuilder
+from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
+
+from streamkernel.connectors.kafka.writing.batches import LineRecords
 
 CONNECTORS = Path(__file__).parents[2] / "connectors/kafka"
 
@@ -51,17 +56,21 @@ RELIED_UPON: dict[Any, str] = {
     DefaultRecordBatch: "HEADER_STRUCT _buffer base_offset compression_type first_timestamp is_control_batch magic "
     "max_timestamp next_offset records_count timestamp_type",
     # connectors/kafka/base/messages.py: the headers of a message.
-    util: "decode_varint encode_varint",
+    util: "calc_crc32c decode_varint encode_varint",
     # connectors/kafka/group: a member that knows its topic (_coordinator), and has begun to join (_join_task).
     ConsumerCoordinator: "_join_task need_rejoin",
-    # connectors/kafka/writing: the public steps of a transaction wait without end (_transaction_manager, _sender), and
-    # take the id back from a process that fenced this one (_supports_epoch_bump).
-    KafkaProducer: "_sender _transaction_manager config DEFAULT_CONFIG",
+    # connectors/kafka/writing: the public steps of a transaction wait without end (_accumulator has what takes them,
+    # _sender carries them out), and take the id back from a process that fenced this one (_supports_epoch_bump).
+    KafkaProducer: "_accumulator _sender config DEFAULT_CONFIG",
+    # connectors/kafka/writing/batches.py: whole batches are queued, which no public method does.
+    RecordAccumulator: "_batches config",
+    ProducerBatch: "_record_futures complete complete_exceptionally produce_future record_count topic_partition",
+    DefaultRecordBatchBuilder: "HEADER_STRUCT MAX_RECORD_OVERHEAD TRANSACTIONAL_MASK",
     KafkaAdminClient: "DEFAULT_CONFIG describe_cluster describe_configs describe_topics",
     Sender: "force_close wakeup",
     TransactionManager: "_supports_epoch_bump begin_commit bump_producer_id_and_epoch has_error is_bumping_epoch "
-    "last_error send_offsets_to_transaction",
-    codec: "has_gzip has_lz4 has_snappy has_zstd lz4 snappy zstd",
+    "last_error maybe_add_partition_to_transaction send_offsets_to_transaction",
+    codec: "gzip_encode has_gzip has_lz4 has_snappy has_zstd lz4 lz4_encode snappy snappy_encode zstd zstd_encode",
 }
 
 PARAMETERS: dict[Any, list[str]] = {
@@ -74,6 +83,9 @@ PARAMETERS: dict[Any, list[str]] = {
     KafkaNetClient.await_ready: ["self", "node_id", "timeout_ms"],
     Fetcher.PartitionRecords.__init__: ["self", "fetch_offset", "tp", "records"],
     DefaultRecordBatch.__init__: ["self", "buffer"],
+    ProducerBatch.__init__: ["self", "tp", "records"],
+    FutureRecordMetadata.__init__: ["self", "produce_future", "batch_index"],
+    LineRecords.set_producer_state: list(inspect.signature(MemoryRecordsBuilder.set_producer_state).parameters),
     DefaultRecord.__init__: ["self", "size_in_bytes", "offset", "timestamp", "timestamp_type", "key", "value"],
 }
 
@@ -87,6 +99,10 @@ CALLED: dict[FunctionType, str] = {
     r"next_fetch_offset = record\.offset \+ 1\s+yield ConsumerRecord\([\s\S]*key, value, ",
     Fetcher.PartitionRecords._maybe_skip_record: r"if record\.offset < self\.fetch_offset:",
     TransactionManager.classify_batch_error: r"if self\._supports_epoch_bump\(\):[\s\S]*ERROR_CLASS_FATAL",
+    # A batch that is full is sent at once; a part of one answers for its own lines.
+    RecordAccumulator.ready: r"batch\.records\.is_full\(\)\)[\s\S]*sendable = \(full or",
+    RecordAccumulator.split_and_reenqueue: r"batch\._record_futures\[future_index\]\s+original_future\.rebind\(",
+    ProducerBatch._complete_future: r"produce_future\.success\(\(base_offset, timestamp_ms, record_exceptions_fn\)\)",
     KafkaConsumer.__init__: r"self\.config\['kafka_client'\]\(",
     KafkaProducer.__init__: r"self\.config\['kafka_client'\]\(",
 }

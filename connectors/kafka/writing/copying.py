@@ -6,12 +6,12 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Collection
+from typing import Literal, TypeAlias
 
 from streamkernel.connectors.kafka.writing.line import Copied, Line
 from streamkernel.connectors.kafka.writing.topic import OutputTopic
-from streamkernel.connectors.pass_through import MessageLine
+from streamkernel.connectors.pass_through import SourceMessage
 
 __all__ = ["CopyLimits", "KeyOf", "Passing", "copied", "room"]
 
@@ -31,29 +31,24 @@ _DEFAULT_BYTES = 2**20
 _ABOUT_BYTES = 4096
 
 
-def copied(line: Mapping[str, Any], keyed: bool, passing: Collection[Passing]) -> Copied | None:
-    """Return what a line copies from the message of its record; None if it copies nothing.
+def copied(message: SourceMessage | None, keyed: bool, passing: Collection[Passing]) -> Copied | None:
+    """Return what a line copies from the message of its record; None if it has none.
 
     Kafka's client writes no header without a value: such a header becomes an empty one.
 
     Examples
     --------
-    >>> from streamkernel.connectors.pass_through import SourceMessage
     >>> message = SourceMessage(b"k", (("trace", b"1"), ("writer", b"me"), ("empty", None)), 1500)
-    >>> copied(MessageLine({}, message), keyed=True, passing=["headers"])
+    >>> copied(message, keyed=True, passing=["headers"])
     Copied(keyed=True, key=b'k', headers=(('trace', b'1'), ('empty', b'')), timestamp=None)
 
     """
-    if not isinstance(line, MessageLine):
+    if message is None:
         return None
-    message = line.message
     headers = message.headers if "headers" in passing else ()
-    return Copied(
-        keyed,
-        message.key if keyed else None,
-        tuple((name, value or b"") for name, value in headers if name not in _OWN),
-        message.timestamp if "timestamp" in passing and message.timestamp >= 0 else None,
-    )
+    own = tuple((name, value or b"") for name, value in headers if name not in _OWN)
+    timestamp = message.timestamp if "timestamp" in passing and message.timestamp >= 0 else None
+    return Copied(keyed, message.key if keyed else None, own, timestamp)
 
 
 def room(largest: int | None) -> int:
@@ -104,8 +99,8 @@ class CopyLimits:
             return line
         if copied.keyed and copied.key is None and not topic.null_keys:
             copied = self._without("key", line, copied._replace(keyed=False))
-        ahead = -math.inf if copied.timestamp is None else copied.timestamp - 1000 * time.time()
-        if copied.timestamp is not None and not -topic.behind <= ahead <= topic.ahead:
+        at = copied.timestamp
+        if at is not None and not -topic.behind <= at - 1000 * time.time() <= topic.ahead:
             copied = self._without("timestamp", line, copied._replace(timestamp=None))
         most = room(topic.largest) - len(line.value)
         if copied.headers and copied.size > most:

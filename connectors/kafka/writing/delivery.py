@@ -8,12 +8,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from streamkernel.connectors.kafka.base.client import Unreachable
 from streamkernel.connectors.kafka.base.outage import Outage
 from streamkernel.connectors.kafka.writing.copying import CopyLimits
-from streamkernel.connectors.kafka.writing.line import Line, Provenance
+from streamkernel.connectors.kafka.writing.line import Line, Provenance, size_of
 from streamkernel.connectors.kafka.writing.mark import LastLines, Marker, OutputMark, compare, disagreement
 from streamkernel.connectors.kafka.writing.producer import Broken, TopicProducer
 from streamkernel.connectors.ports import ConnectorError, OutageError, SinkError
@@ -93,12 +93,12 @@ class Delivery:
         self._skipped = LastLines.from_text(known.skipped)
         self._lines = list(known.lines)
         self._sealed, self._acked = len(self._lines), 0
-        self._bytes, self._acked_bytes = _size(self._lines), 0
+        self._bytes, self._acked_bytes = size_of(self._lines), 0
         # A durable checkpoint has the sealed lines: they are to be committed.
         self._committing = bool(self._lines)
         self._earlier_id = None if known.transactional_id == transactional_id else known.transactional_id
         self._renamed = self._earlier_id is not None
-        self._reached = self._hurried = False
+        self._reached = self._hurried = self._pressed = False
         self._breaks = 0
         self._failure: Callable[[], str] = lambda: "no answer"
         self._moved = time.monotonic()
@@ -124,9 +124,9 @@ class Delivery:
         self._check()
 
     def _add(self, lines: Iterable[Line]) -> None:
-        new = [line for line in lines if not self._skipped.skips(line.position)]
+        new = [line for line in lines if not (self._skipped and self._skipped.skips(line.position))]
         self._lines += new
-        self._bytes += _size(new)
+        self._bytes += size_of(new)
         self._changed.notify_all()
 
     @property
@@ -185,6 +185,12 @@ class Delivery:
                 *(self._committed, self._number if self._lines else self._committed),
                 *(list(self._lines), self._skipped.to_text()),
             )
+
+    def hurry(self) -> None:
+        """Let the lines not wait for others."""
+        with self._changed:
+            self._pressed = True
+            self._changed.notify_all()
 
     def commit(self) -> None:
         """Commit the lines of the last mark, now that it is durable, without waiting for it."""
@@ -312,7 +318,7 @@ class Delivery:
     def _settle(self) -> None:
         """Forget the sealed lines: they are committed."""
         with self._changed:
-            self._bytes -= _size(self._lines[: self._sealed])
+            self._bytes -= size_of(self._lines[: self._sealed])
             del self._lines[: self._sealed]
             self._sealed = self._acked = self._acked_bytes = 0
             self._committing, self._committed = False, self._number
@@ -328,7 +334,7 @@ class Delivery:
                 return
             lines = self._next(producer.linger)
             if lines:
-                producer.send(lines, self._message, self._patient)
+                producer.send([*map(self._limits.fit, lines)], self._provenance, self._patient)
             elif self._committing:
                 last = self._last.after(line.position for line in self._lines[: self._sealed])
                 producer.commit(Marker(self._number, self._writer, last.to_text()), self._patient)
@@ -346,24 +352,22 @@ class Delivery:
                     self._changed.wait(_IDLE_SECONDS)
                 if self._acked < len(self._lines):
                     self._changed.wait_for(self._should_send, linger)
+            self._pressed = False
             end = self._sealed if self._committing else len(self._lines)
             lines = self._lines[self._acked : min(end, self._acked + _MOST_LINES)]
-        while len(lines) > 1 and _size(lines) > _MOST_BYTES:
+        while len(lines) > 1 and size_of(lines) > _MOST_BYTES:
             lines = lines[: len(lines) // 2]
         return lines
 
     def _should_send(self) -> bool:
         many = len(self._lines) - self._acked >= _MOST_LINES
-        return many or self._hurried or self._committing or self._closed.is_set()
-
-    def _message(self, line: Line) -> dict[str, Any]:
-        return self._provenance.message(self._limits.fit(line))
+        return many or self._hurried or self._pressed or self._committing or self._closed.is_set()
 
     def _patient(self, acknowledged: int = 0) -> bool:
         """Count lines that are acknowledged, and return whether the producer is to try on."""
         if acknowledged:
             with self._changed:
-                size = _size(self._lines[self._acked : self._acked + acknowledged])
+                size = size_of(self._lines[self._acked : self._acked + acknowledged])
                 if self._earlier_id or self._transactional_id:
                     self._acked += acknowledged
                     self._acked_bytes += size
@@ -385,7 +389,3 @@ class Delivery:
             self._outage.begin(self._failure(), self._moved)
         elif self._settled or self._reached:
             self._outage.end()
-
-
-def _size(lines: Iterable[Line]) -> int:
-    return sum(line.size for line in lines)

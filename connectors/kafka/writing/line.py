@@ -10,9 +10,12 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import orjson
+from kafka.record.util import encode_varint
+
 from streamkernel.connectors.ports import Position
 
-__all__ = ["Copied", "Line", "Provenance", "pack", "unpack"]
+__all__ = ["Copied", "Line", "Provenance", "pack", "size_of", "unpack", "varint"]
 
 _OVERHEAD_BYTES = 250
 _CODEC = ("utf-8", "surrogateescape")
@@ -39,10 +42,23 @@ class Line(NamedTuple):
     position: Position
     copied: Copied | None = None
 
-    @property
-    def size(self) -> int:
-        """How many bytes of memory the line takes, about."""
-        return len(self.value) + (0 if self.copied is None else self.copied.size) + _OVERHEAD_BYTES
+
+def size_of(lines: Sequence[Line]) -> int:
+    """Return how many bytes of memory lines take, about."""
+    sizes = [len(value) if copied is None else len(value) + copied.size for value, _, copied in lines]
+    return sum(sizes) + _OVERHEAD_BYTES * len(sizes)
+
+
+@lru_cache(maxsize=2**14)
+def varint(number: int) -> bytes:
+    """Return a number as the records of a batch have it."""
+    written = bytearray()
+    encode_varint(number, written.append)
+    return bytes(written)
+
+
+def _with_length(part: bytes | None) -> bytes:
+    return varint(-1) if part is None else varint(len(part)) + part
 
 
 class Provenance:
@@ -80,6 +96,20 @@ class Provenance:
         stream, partition, offset, _ = position
         return [*_in_common(self._writer, stream, partition)[1], ("source.offset", b"%d" % offset)]
 
+    def record(self, line: Line) -> bytes:
+        """Return key, value and headers of a line as a record of a batch has them."""
+        value, (stream, partition, offset, _), copied = line
+        prefix, headers, common = _in_common(self._writer, stream, partition)
+        number, more = b"%d" % offset, b""
+        key: bytes | None = prefix + number
+        n_headers = len(headers) + 1
+        if copied is not None:
+            key = copied.key if copied.keyed else key
+            n_headers += len(copied.headers)
+            more = b"".join(_with_length(part) for name, one in copied.headers for part in (name.encode(), one))
+        parts = _with_length(key), _with_length(value), varint(n_headers), more, common, _with_length(number)
+        return b"".join(parts)
+
     def message(self, line: Line) -> dict[str, Any]:
         """Return a line as arguments of ``KafkaProducer.send``."""
         value, position, copied = line
@@ -93,11 +123,13 @@ class Provenance:
 
 
 @lru_cache(maxsize=64)
-def _in_common(writer: str, stream: str, partition: int) -> tuple[bytes, list[tuple[str, bytes]]]:
-    """Return the beginning of the keys, and the headers, that all lines of a partition of a source have."""
+def _in_common(writer: str, stream: str, partition: int) -> tuple[bytes, list[tuple[str, bytes]], bytes]:
+    """Return the beginning of keys, headers, and the bytes of headers that the lines of a partition share."""
     name, by = stream.encode("utf-8", "surrogatepass"), writer.encode()
     prefix = b"%b:%b:%d:" % (by, hashlib.sha256(name).hexdigest()[:8].encode(), partition)
-    return prefix, [("source.stream", name), ("source.partition", b"%d" % partition), ("writer", by)]
+    headers = [("source.stream", name), ("source.partition", b"%d" % partition), ("writer", by)]
+    written = [_with_length(key.encode()) + _with_length(value) for key, value in headers]
+    return prefix, headers, b"".join([*written, _with_length(b"source.offset")])
 
 
 def pack(lines: Sequence[Line]) -> str:
@@ -116,8 +148,11 @@ def pack(lines: Sequence[Line]) -> str:
         (_text(value), position[:3], copied and (copied.keyed, _text(copied.key), copied.headers, copied.timestamp))
         for value, position, copied in lines
     ]
-    text = json.dumps(rows, separators=(",", ":"), default=_text)
-    return base64.b64encode(zlib.compress(text.encode(), 1)).decode()
+    try:
+        text = orjson.dumps(rows, default=_text)
+    except TypeError:  # bytes that are not UTF-8
+        text = json.dumps(rows, separators=(",", ":"), default=_text).encode()
+    return base64.b64encode(zlib.compress(text, 1)).decode()
 
 
 def unpack(text: str) -> list[Line]:

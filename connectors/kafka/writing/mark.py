@@ -53,6 +53,10 @@ class LastLines:
             return cls(None)
         return cls({(str(stream), int(partition)): int(offset) for stream, partition, offset in json.loads(text)})
 
+    def __bool__(self) -> bool:
+        """Whether any is known."""
+        return bool(self._offsets)
+
     def to_text(self) -> str:
         """Return the offsets as JSON; empty if they are not known, or too many."""
         if self._offsets is None:

@@ -10,11 +10,12 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition, codec, errors
-from kafka.future import Future
+from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from streamkernel.connectors.kafka.base.client import Unreachable, connect
 from streamkernel.connectors.kafka.base.options import OUTPUT_RESERVED, client_settings
-from streamkernel.connectors.kafka.writing.line import Line
+from streamkernel.connectors.kafka.writing.batches import LineBatch, LineRecords, in_runs
+from streamkernel.connectors.kafka.writing.line import Line, Provenance
 from streamkernel.connectors.kafka.writing.mark import Marker
 from streamkernel.connectors.kafka.writing.producer_client import ProducerClient
 from streamkernel.connectors.kafka.writing.topic import OutputTopic, find_topic, fitting
@@ -42,6 +43,8 @@ _ALWAYS: Mapping[str, Any] = {
 _WAIT_SECONDS = 5.0
 _CLOSE_SECONDS = 1.0
 _LOOK_SECONDS, _NAP_SECONDS = 0.1, 0.002
+# What a batch takes in addition to key, value and headers of its only line.
+_MOST_BESIDE = DefaultRecordBatchBuilder.HEADER_STRUCT.size + DefaultRecordBatchBuilder.MAX_RECORD_OVERHEAD
 # A topic that is created again is away for a moment.
 _SETTLING_SECONDS = 3.0
 _TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
@@ -87,7 +90,11 @@ class TopicProducer:
             settings = {**settings, "batch_size": min(settings["batch_size"], found.largest)}
         known = fitting(KafkaProducer, settings)
         self._producer, self._network = connect(KafkaProducer, known, attempt, ProducerClient)
-        self._manager = self._producer._transaction_manager
+        self._accumulator = self._producer._accumulator
+        self._manager = self._accumulator.config["transaction_manager"]
+        self._batch_size: int = settings["batch_size"]
+        self._longest: int = settings["max_request_size"] - _MOST_BESIDE
+        self._compression: str | None = settings["compression_type"]
         self._timeout = self._producer.config["transaction_timeout_ms"] / 1000
         # By itself, kafka-python would take the id back from the process that fenced this one.
         self._renewing = False
@@ -145,42 +152,63 @@ class TopicProducer:
         writer, _, last = found.metadata.partition(" ")
         return Marker(found.offset, writer, last)
 
-    def send(self, lines: Sequence[Line], message: Callable[[Line], dict[str, Any]], patient: Patient) -> None:
-        """Send lines as messages, in a transaction where there is an id, and wait until all are acknowledged.
+    def send(self, lines: Sequence[Line], provenance: Provenance, patient: Patient) -> None:
+        """Send lines, in a transaction where there is an id, and wait until all are acknowledged.
 
         Raises `SinkError` or `Broken`, and `Unreachable` where the patience is over.
         """
         self._begin(patient)
-        receipts: list[Any] = []
-        for line in lines:
-            partition = line.position.partition % self.found.partitions
-            try:
-                receipt = self._producer.send(self._topic, partition=partition, **message(line))
-            except (errors.KafkaError, ValueError) as error:
-                receipts.append(Future().failure(error))
-                break
-            receipts.append(receipt.add_errback(self._stop))
-        n_acked = 0
-        while n_acked < len(lines):
-            with contextlib.suppress(errors.KafkaError):
-                self._producer.flush(timeout=_LOOK_SECONDS)
-            before = n_acked
-            while n_acked < len(receipts) and receipts[n_acked].succeeded():
-                n_acked += 1
+        records = list(map(provenance.record, lines))
+        n_fit = next((n for n, one in enumerate(records) if len(one) > self._longest), len(lines))
+        try:
+            batches = self._put(lines[:n_fit], records)
+        except errors.KafkaError as error:
+            raise self.explain(error) from None
+        n_acked, failing = 0, False
+        left: Sequence[LineBatch] = batches
+        while left:
+            left[0].wait(_LOOK_SECONDS)
+            left = [batch for batch in left if not batch.acked]
+            before, n_acked = n_acked, min((batch.lines[0] for batch in left), default=n_fit)
             waits = patient(n_acked - before)
-            if n_acked < len(receipts) and receipts[n_acked].failed():
-                raise self._cause(lines[n_acked:], receipts[n_acked:])
-            if not waits and n_acked < len(lines):
+            if failures := sorted(failure for batch in left for failure in batch.failures):
+                raise self._cause([(error, lines[n]) for n, error in failures])
+            if failing:  # and no line says why
+                raise self.explain(self._manager.last_error)
+            if not waits and left:
                 raise Unreachable(self.failure())
+            failing = self._manager.has_error()
             self.verify()
+        if n_fit < len(lines):
+            raise self.explain(errors.MessageSizeTooLargeError(), lines[n_fit])
+
+    def _put(self, lines: Sequence[Line], records: Sequence[bytes]) -> list[LineBatch]:
+        """Hand lines to the thread that sends, in batches by partition."""
+        now = int(1000 * time.time())
+        times = [now if copied is None or copied.timestamp is None else copied.timestamp for _, _, copied in lines]
+        numbers: dict[int, list[int]] = {}
+        for n, line in enumerate(lines):
+            numbers.setdefault(line.position.partition % self.found.partitions, []).append(n)
+        batches: list[LineBatch] = []
+        for partition, some in numbers.items():
+            place = TopicPartition(self._topic, partition)
+            if self.transactional_id is not None:
+                self._manager.maybe_add_partition_to_transaction(place)
+            for run in in_runs(((records[n], times[n]) for n in some), self._batch_size):
+                made = LineRecords(*run, self._compression)
+                these, some = some[: made.next_offset()], some[made.next_offset() :]
+                batches.append(LineBatch(place, made, these, self._stop))
+        for batch in batches:
+            self._accumulator._batches[batch.topic_partition].append(batch)
+        self._producer._sender.wakeup()
+        return batches
 
     def _stop(self, error: Exception) -> None:  # noqa: ARG002 - the receipt has it as well
         # Called on the producer's own thread: nothing after the failed lines is sent any more.
         self._producer._sender.force_close()
 
-    def _cause(self, lines: Sequence[Line], receipts: Sequence[Any]) -> Exception:
+    def _cause(self, failed: Sequence[tuple[Exception, Line]]) -> Exception:
         """Return what the failure of lines means: most fail only because another one did."""
-        failed = [(one.exception, line) for line, one in zip(lines, receipts, strict=False) if one.failed()]
         return self.explain(*next((one for one in failed if not _follows(one[0])), failed[0]))
 
     def commit(self, marker: Marker, patient: Patient) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import repeat, starmap
 from typing import Any, TypeAlias
 
-from streamkernel.connectors.encode import to_json
+from streamkernel.connectors.encode import ColumnLines, to_json, to_json_lines
 from streamkernel.connectors.kafka.base.client import Unreachable
 from streamkernel.connectors.kafka.writing.copying import CopyLimits, KeyOf, Passing, copied, room
 from streamkernel.connectors.kafka.writing.delivery import Connect, Delivery, Existing
-from streamkernel.connectors.kafka.writing.line import Line
+from streamkernel.connectors.kafka.writing.line import Copied, Line, size_of
 from streamkernel.connectors.kafka.writing.mark import OutputMark
 from streamkernel.connectors.kafka.writing.producer import connect_producer, producer_settings
 from streamkernel.connectors.kafka.writing.topic import find_topic
+from streamkernel.connectors.pass_through import SourceMessage
 from streamkernel.connectors.ports import ConnectorError, Mark, OutageError, Position, Sink, SinkError
 from streamkernel.connectors.registry.client import RegistryOutage, UnknownSchemaError
 from streamkernel.connectors.registry.line_schema import LineSchema
@@ -112,13 +114,14 @@ class KafkaSink(Sink):
                 raise ValueError(f"schema: required with value_format {value_format}")
             settings = check_format(value_format, registry)
             self._encoder = LineEncoder(value_format, settings, topic, schema, self.describe())
-        self._encode = to_json if self._encoder is None else self._encoder.encode
+        encode = None if self._encoder is None else self._encoder.encode
+        self._encode = _json if encode is None else lambda lines: list(map(encode, lines))
         self._shorten = shorten
-        self._copied = partial(copied, keyed=key == "source", passing=frozenset(pass_through))
+        self._keyed, self._passing = key == "source", frozenset(pass_through)
         self._existing: Existing = existing
         self._limits = CopyLimits(self.describe())
         # The lines that wait for the registry's answer, and whether it can never be of use to them.
-        self._queue: list[tuple[Mapping[str, Any], Position]] = []
+        self._queue: list[tuple[Sequence[Mapping[str, Any]], Sequence[Position]]] = []
         self._queue_bytes, self._failed = 0, False
         self._delivery: Delivery | None = None
 
@@ -165,28 +168,39 @@ class KafkaSink(Sink):
 
         """
         delivery = self._opened()
-        self._queue += zip(lines, positions, strict=True)
+        if lines:
+            self._queue.append((lines, positions))
         ready = self._can_encode(0.0)
         encoded = self._encoded() if ready else []
         if ready:
             self._queue, self._queue_bytes = [], 0
         else:
-            taken = zip(lines, positions, strict=True)
-            self._queue_bytes += sum(Line(to_json(line), place, self._copied(line)).size for line, place in taken)
+            taken = zip(map(to_json, lines), positions, self._copied(lines), strict=True)
+            self._queue_bytes += size_of([Line(*parts) for parts in taken])
         delivery.put(encoded)
 
     def _encoded(self) -> list[Line]:
         try:
-            return [self._line(line, place, room(self._limits.topic.largest)) for line, place in self._queue]
+            return [line for some in self._queue for line in self._lines(*some, room(self._limits.topic.largest))]
         except SinkError as error:
             self._failed = True
             raise SinkError(f"{self.describe()}: {error}") from None
 
-    def _line(self, line: Mapping[str, Any], place: Position, most: int) -> Line:
-        value = self._encode(line)
-        if len(value) > most and self._shorten is not None:
-            value = self._encode(self._shorten(line, most))
-        return Line(value, place, self._copied(line))
+    def _lines(self, lines: Sequence[Mapping[str, Any]], places: Sequence[Position], most: int) -> Iterator[Line]:
+        values = self._encode(lines)
+        if self._shorten is not None and max(map(len, values)) > most:
+            for n, value in enumerate(values):
+                if len(value) > most:
+                    [values[n]] = self._encode([self._shorten(lines[n], most)])
+        return starmap(Line, zip(values, places, self._copied(lines), strict=True))
+
+    def _copied(self, lines: Sequence[Mapping[str, Any]]) -> Iterable[Copied | None]:
+        """Return what lines copy from the messages of their records."""
+        if isinstance(lines, ColumnLines):
+            given: Iterable[SourceMessage | None] = lines.messages or repeat(None, len(lines))
+        else:
+            given = (getattr(line, "message", None) for line in lines)
+        return (copied(one, self._keyed, self._passing) for one in given)
 
     def flush(self) -> Mark:
         """Wait until the broker has every line, and return them in a mark; see `Sink.flush`.
@@ -207,7 +221,7 @@ class KafkaSink(Sink):
         if self._queue and self._encoder is not None:
             if not self._can_encode(patience):
                 problem = self._encoder.health_problem or "the schema registry has not answered yet"
-                raise OutageError(f"{self.describe()}: {problem}, {len(self._queue):,} lines wait")
+                raise OutageError(f"{self.describe()}: {problem}, {self._n_queued:,} lines wait")
             self.write((), ())
         delivery.complete(patience)
 
@@ -215,20 +229,28 @@ class KafkaSink(Sink):
         """Commit the lines of the last `flush`; see `Sink.commit`."""
         self._opened().commit()
 
+    def publish(self) -> None:
+        """Send the lines without waiting for more of them; see `Sink.publish`."""
+        self._opened().hurry()
+
     @property
     def commit_bytes(self) -> int | None:
         """How much memory the lines take that wait for `commit`; None without transactions."""
         return None if self.transactional_id is None or self._delivery is None else self._delivery.commit_bytes
 
     @property
+    def _n_queued(self) -> int:
+        return sum(len(lines) for lines, _ in self._queue)
+
+    @property
     def unpublished(self) -> int:
         """How many lines are not acknowledged or, where there are transactions, not committed."""
-        return (0 if self._delivery is None else self._delivery.uncommitted) + len(self._queue)
+        return (0 if self._delivery is None else self._delivery.uncommitted) + self._n_queued
 
     @property
     def waiting(self) -> int:
         """How many lines are not acknowledged."""
-        return (0 if self._delivery is None else self._delivery.unacked[0]) + len(self._queue)
+        return (0 if self._delivery is None else self._delivery.unacked[0]) + self._n_queued
 
     @property
     def waiting_bytes(self) -> int:
@@ -276,7 +298,7 @@ class KafkaSink(Sink):
             return
         try:
             # A restart writes again what a transaction does not hold.
-            waits = delivery.unacked[0] or len(self._queue)
+            waits = delivery.unacked[0] or self._n_queued
             if waits and not self.exactly_once and delivery.error is None and not self._failed:
                 self._delivery = delivery
                 self._complete(delivery, _CLOSE_SECONDS)
@@ -290,3 +312,8 @@ class KafkaSink(Sink):
         if self._delivery is None:
             raise SinkError(f"{self.describe()}: the sink is not open")
         return self._delivery
+
+
+def _json(lines: Sequence[Mapping[str, Any]]) -> list[bytes]:
+    """Encode lines as `to_json` does each."""
+    return bytes(to_json_lines(lines)).split(b"\n")[:-1]

@@ -222,7 +222,7 @@ class KafkaSinkConfig(Section):
         default="json", description="The format of the lines. All but json need a schema_registry."
     )
     schema_registry: SinkRegistryConfig | None = None
-    flush_seconds: Annotated[Number, Field(gt=0)] = Field(
+    flush_seconds: Annotated[Number, Field(ge=0)] = Field(
         default=1.0,
         description="The maximum delay in seconds from reading a record until its line is committed, with a "
         "checkpoint. Checkpoints that take long make it longer. Without transactions, a line is visible as soon as a "

@@ -6,12 +6,12 @@ import base64
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from streamkernel.connectors.encode import ColumnLines, to_json
-from streamkernel.connectors.pass_through import MessageLine, Passed
+from streamkernel.connectors.pass_through import Passed, SourceMessage
 from streamkernel.connectors.ports import Offsets, Position, Record, RecordColumns
 from streamkernel.daemon.stream.results import taken
 from streamkernel.estimators.base import AdvanceResult
@@ -93,14 +93,14 @@ def predictions(
         places = range(len(records)) if rows is None else rows
         entries = {name: _entries(one, places) for name, one in others.items()}
         columns["models"] = [dict(zip(entries, row, strict=True)) for row in zip(*entries.values(), strict=True)]
+    messages = None
     if passed and passed[0] is not None:  # of all or of none
-        lines = list(map(_with_passed, ColumnLines(len(records), columns)[:], passed))
-        for line in lines if checkpoint is not None else ():
-            line["checkpoint"] = checkpoint
-        return lines
+        known = cast("Sequence[Passed]", passed)
+        columns |= {name: [one.columns[name] for one in known] for name in known[0].columns}
+        messages = [one.message for one in known] if known[0].message is not None else None
     if checkpoint is not None:
         columns["checkpoint"] = checkpoint
-    return ColumnLines(len(records), columns)
+    return ColumnLines(len(records), columns, cast("list[SourceMessage] | None", messages))
 
 
 def _entries(result: AdvanceResult | None, places: Sequence[int]) -> list[dict[str, Any]]:
@@ -121,13 +121,6 @@ def _entries(result: AdvanceResult | None, places: Sequence[int]) -> list[dict[s
 def _known(deviation: float) -> float | None:
     """A deviation; None before the first target, where nothing is known."""
     return None if math.isnan(deviation) else deviation
-
-
-def _with_passed(line: dict[str, Any], passed: Passed | None) -> dict[str, Any]:
-    assert passed is not None
-    columns, message = passed
-    line |= columns
-    return line if message is None else MessageLine(line, message)
 
 
 def dead_letter(
