@@ -202,6 +202,26 @@ def test_nothing_is_imported_that_is_not_needed(here: Home) -> None:
     assert not of_run & {"anyio", "httptools", "starlette", "uvicorn"}  # without metrics
 
 
+PLAIN_RUN = """
+import sys
+from streamkernel.daemon.cli import main
+
+assert main(["run", "config.yaml"]) == 0
+print(*sys.modules, file=sys.stderr)
+"""
+
+NOT_OF_A_PLAIN_RUN = {"numpy.f2py", "numpy.testing", "scipy.sparse", "scipy.special"}
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_plain_run_imports_no_more_than_it_needs(here: Home) -> None:
+    here.configure(model=["streamkernel.AdaptiveKernelClassifier"])
+    ended = subprocess.run(
+        [sys.executable, "-c", PLAIN_RUN], cwd=here.folder, capture_output=True, text=True, check=True
+    )
+    assert not NOT_OF_A_PLAIN_RUN & set(ended.stderr.splitlines()[-1].split())
+
+
 def test_the_version(home: Home, launcher: Launcher) -> None:
     ended = launcher.call(home, "--version")
     assert (ended.returncode, ended.stdout) == (0, f"streamkernel {version('streamkernel')}\n")

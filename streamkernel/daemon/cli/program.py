@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -77,7 +79,26 @@ class _Command(TyperCommand):
                 # FILE of predict is no Path: it may be standard input.
                 if isinstance(text, str) and name != "FILE":
                     require_text(name, text)
+        _put_off_scipy()
         return super().invoke(ctx)
+
+
+class _WhenAsked(ModuleType):
+    """A module that is imported when something of it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(importlib.import_module(self.__name__), name)
+        setattr(self, name, value)
+        return value
+
+
+def _put_off_scipy() -> None:
+    """Keep for later what River imports of scipy: that takes as long as numba, and few runs call anything of it."""
+    import scipy
+
+    for name in ("sparse", "special"):
+        if f"scipy.{name}" not in sys.modules:
+            setattr(scipy, name, _WhenAsked(f"scipy.{name}"))
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
