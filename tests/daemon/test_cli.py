@@ -206,20 +206,22 @@ PLAIN_RUN = """
 import sys
 from streamkernel.daemon.cli import main
 
-assert main(["run", "config.yaml"]) == 0
+assert main(["run", "config.yaml", "--fresh"]) == 0
 print(*sys.modules, file=sys.stderr)
 """
 
-NOT_OF_A_PLAIN_RUN = {"numpy.f2py", "numpy.testing", "scipy.sparse", "scipy.special"}
+NOT_OF_A_PLAIN_RUN = {"numba.np.arrayobj", "numpy.f2py", "numpy.testing", "scipy.sparse", "scipy.special"}
 
 
 @pytest.mark.usefixtures("processes")
 def test_a_plain_run_imports_no_more_than_it_needs(here: Home) -> None:
+    """The first run may have to compile, which asks for more."""
     here.configure(model=["streamkernel.AdaptiveKernelClassifier"])
-    ended = subprocess.run(
-        [sys.executable, "-c", PLAIN_RUN], cwd=here.folder, capture_output=True, text=True, check=True
-    )
-    assert not NOT_OF_A_PLAIN_RUN & set(ended.stderr.splitlines()[-1].split())
+    for _ in range(2):
+        ended = subprocess.run(
+            [sys.executable, "-c", PLAIN_RUN], cwd=here.folder, capture_output=True, text=True, check=True
+        )
+    assert NOT_OF_A_PLAIN_RUN.intersection(ended.stderr.splitlines()[-1].split()) == set()
 
 
 def test_the_version(home: Home, launcher: Launcher) -> None:
