@@ -210,7 +210,7 @@ assert main(["run", "config.yaml", "--fresh"]) == 0
 print(*sys.modules, file=sys.stderr)
 """
 
-NOT_OF_A_PLAIN_RUN = {"numba.np.arrayobj", "numpy.f2py", "numpy.testing", "scipy.sparse", "scipy.special"}
+NOT_OF_A_PLAIN_RUN = {"numba.np.arrayobj", "numpy.f2py", "numpy.testing", "scipy.sparse", "scipy.special", "sqlite3"}
 
 
 @pytest.mark.usefixtures("processes")
