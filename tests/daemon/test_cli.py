@@ -210,7 +210,10 @@ assert main(["run", "config.yaml", "--fresh"]) == 0
 print(*sys.modules, file=sys.stderr)
 """
 
-NOT_OF_A_PLAIN_RUN = {"numba.np.arrayobj", "numpy.f2py", "numpy.testing", "scipy.sparse", "scipy.special", "sqlite3"}
+NOT_OF_A_PLAIN_RUN = {
+    *("numba.np.arrayobj", "numpy.f2py", "numpy.testing", "scipy.sparse", "scipy.special", "sqlite3"),
+    *("streamkernel.gaussian_process", "streamkernel.growth", "streamkernel.window"),
+}
 
 
 @pytest.mark.usefixtures("processes")

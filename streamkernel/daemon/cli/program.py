@@ -94,7 +94,7 @@ class _WhenAsked(ModuleType):
 
 
 def _put_off_scipy() -> None:
-    """Keep for later what River imports of scipy: that takes as long as numba, and few runs call anything of it."""
+    """Keep for later what River imports of scipy: it takes longer than all the rest, and few runs call any of it."""
     import scipy
 
     for name in ("sparse", "special"):
