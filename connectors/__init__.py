@@ -7,7 +7,6 @@ from streamkernel.connectors.columns.settings import ColumnSettings, InputSettin
 from streamkernel.connectors.files.csv import CsvSource
 from streamkernel.connectors.files.sinks import CsvSink, JsonLinesSink
 from streamkernel.connectors.files.source import JsonLinesSource
-from streamkernel.connectors.journal.source import JournalSource
 from streamkernel.connectors.memory import MemorySink, MemorySource, NullSink
 from streamkernel.connectors.ports import (
     ColumnUse,
@@ -23,6 +22,7 @@ from streamkernel.connectors.ports import (
 )
 
 if TYPE_CHECKING:
+    from streamkernel.connectors.journal.source import JournalSource
     from streamkernel.connectors.kafka.reading.source import KafkaSource
     from streamkernel.connectors.kafka.writing.sink import KafkaSink
     from streamkernel.connectors.parquet.sink import ParquetSink
@@ -61,9 +61,10 @@ __all__ = [
 ]
 
 
-# River's data sets take more than a second to import, the client of Kafka a part of one, pyarrow is an extra, and who
-# reads a file does not need them.
+# River's data sets take more than a second to import, the client of Kafka a part of one, SQLite memory, pyarrow is an
+# extra, and who reads a file does not need them.
 _WHEN_ASKED = {
+    "JournalSource": "streamkernel.connectors.journal.source",
     "KafkaSink": "streamkernel.connectors.kafka.writing.sink",
     "KafkaSource": "streamkernel.connectors.kafka.reading.source",
     "LineField": "streamkernel.connectors.registry.line_schema",

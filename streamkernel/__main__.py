@@ -1,6 +1,7 @@
 """`python -m streamkernel`, and the program `streamkernel`: the command line."""
 
 import gc
+import os
 import sys
 
 from streamkernel.daemon.base.early_signals import handle_early_signals, quiet_interrupts
@@ -10,8 +11,10 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line, and end with its exit status."""
-    # The command line takes a second to import. What is imported stays, so a search among it finds no garbage.
-    gc.set_threshold(max(50_000, gc.get_threshold()[0]), *gc.get_threshold()[1:])
+    # More than a start makes, all of which stays: a search among it finds no garbage. The loop searches more often.
+    gc.set_threshold(max(500_000, gc.get_threshold()[0]), *gc.get_threshold()[1:])
+    # Plug-ins, for which pydantic looks through all that is installed, are none of a daemon's.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     handle_early_signals()
     with quiet_interrupts():
         try:

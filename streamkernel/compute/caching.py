@@ -7,17 +7,23 @@ into their callers.
 numba passes over a folder that it cannot write to. Here such a folder is read: an image may be mounted read-only, or
 another user may own it.
 
+Code is loaded without what only a compiler needs: the bitcode, numba's runtime as LLVM's code, and the modules of
+Python that the code was compiled from.
+
 This rests on parts of numba that are not public. Where they differ, numba's own cache is used.
 """
 
 import functools
 import hashlib
+import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
 import llvmlite
 import llvmlite.binding
-from numba.core import caching, config, runtime
+from numba.core import caching, config, environment, runtime
+from numba.core.codegen import JITCodeLibrary
 
 from streamkernel.compute.levels import LEVEL
 
@@ -28,6 +34,8 @@ _IMPLEMENTATION: Any = caching.FunctionCache._impl_class
 _INDEX: Any = caching.IndexDataCacheFile
 _IN_TREE: Any = caching.InTreeCacheLocator
 _CONFIG: Any = config
+_ENVIRONMENT: Any = environment
+_LIBRARY: Any = JITCodeLibrary
 _RUNTIME: Any = runtime
 _FOLDER = Path(__file__).parent
 
@@ -102,8 +110,63 @@ class _Shipped(_IN_TREE):  # type: ignore[misc]
         return cls(function, file) if SHIPPED.is_dir() and Path(file).parent == _FOLDER else None
 
 
+class _Loaded(_LIBRARY):  # type: ignore[misc]
+    """Loaded machine code, with its bitcode for compiled code that links it in: that is parsed when it is asked for."""
+
+    _shared_module: Any
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: Any) -> Any:
+        name, _, (code, bitcode) = state
+        self = cls(codegen, name)
+        self._bitcode = bitcode
+        self.enable_object_caching()
+        self._set_compiled_object(code)
+        self._finalize_final_module()
+        return self
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None:
+            self._shared_module = llvmlite.binding.parse_bitcode(self._bitcode)
+        return self._shared_module
+
+    def get_pointer_to_function(self, name: str) -> Any:
+        return self._codegen._engine.get_function_address(name)
+
+
 class _ReadableImplementation(_IMPLEMENTATION):  # type: ignore[misc]
     _locator_classes = (*map(_or_readable, _IMPLEMENTATION._locator_classes), _Shipped)
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        codegen = target_context.codegen()
+        before, codegen._library_class = codegen._library_class, _Loaded
+        try:
+            return super().rebuild(target_context, payload)
+        finally:
+            codegen._library_class = before
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        return _environment if name == "_rebuild_env" else super().find_class(module, name)
+
+
+def _environment(module: str, constants: Any, name: str) -> Any:
+    """What is around a function. Its module would be imported; only what numba leaves to Python looks into that."""
+    return _ENVIRONMENT._rebuild_env(module if module in sys.modules else __name__, constants, name)
+
+
+class _Index(_INDEX):  # type: ignore[misc]
+    def _load_data(self, name: str) -> Any:
+        with open(self._data_path(name), "rb") as file:
+            return _Unpickler(file).load()
+
+
+@functools.cache
+def _register_runtime() -> None:
+    """Let loaded code find what numba's runtime has in C; what that has in LLVM's code is linked in already."""
+    for name, address in _RUNTIME._nrt_python.c_helpers.items():
+        llvmlite.binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 class Cache:
@@ -135,7 +198,8 @@ class _Cache(_BASE):  # type: ignore[misc]
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
-        self._shipped = _INDEX(str(SHIPPED), self._impl.filename_base, _stamp())
+        self._cache_file.__class__ = _Index
+        self._shipped = _Index(str(SHIPPED), self._impl.filename_base, _stamp())
         self._is_kept = not isinstance(self._impl.locator, _Shipped)
 
     @property
@@ -152,9 +216,8 @@ class _Cache(_BASE):  # type: ignore[misc]
             super()._save_overload(signature, data)
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        # numba imports all that it can compile before it looks, and again before it compiles. Loaded code needs its
-        # runtime alone.
-        _RUNTIME.rtsys.initialize(target_context)
+        # numba imports all that it can compile before it looks, and again before it compiles.
+        _register_runtime()
         with self._guard_against_spurious_io_errors():
             return self._load_overload(signature, target_context)
 

@@ -1,6 +1,7 @@
 """The arguments of the estimators: one table of checks by name, and the inputs and features that they describe."""
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from river.optim.base import Scheduler
@@ -15,14 +16,11 @@ from streamkernel.arguments import (
     require_seed,
     require_whole,
 )
-from streamkernel.gaussian_process import VarianceEstimator
-from streamkernel.growth import Growth
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.kernels.spectral import require_fourier
 from streamkernel.losses import UNUSABLE
 from streamkernel.records.inputs import Inputs
 from streamkernel.state import excerpt
-from streamkernel.window.linear_model import LinearSolver
 
 #: Below, float64 does not keep P positive where inputs are copies of each other.
 LEAST_RIDGE = 1e-9
@@ -58,6 +56,16 @@ def require_component(name: str, value: object, *kinds: type) -> None:
 
 def _component(kind: type) -> _Check:
     return lambda name, value: require_component(name, value, kind)
+
+
+def _component_of(module: str, kind: str) -> _Check:
+    """The same of a kind whose module is imported with the first value of it: most estimators have none."""
+
+    def check(name: str, value: object) -> None:
+        if value is not None:
+            require_component(name, value, getattr(import_module(module), kind))
+
+    return check
 
 
 def _whole(least: int, most: int | None = None) -> _Check:
@@ -99,8 +107,10 @@ def _schedule(name: str, schedule: object) -> None:
 
 
 _CHECKS: dict[str, _Check] = {
-    **{name: _component(kind) for name, kind in (("kernel", Kernel), ("growth", Growth), ("step", Scheduler))},
-    **{name: _component(kind) for name, kind in (("variance", VarianceEstimator), ("solver", LinearSolver))},
+    **{name: _component(kind) for name, kind in (("kernel", Kernel), ("step", Scheduler))},
+    "growth": _component_of("streamkernel.growth", "Growth"),
+    "variance": _component_of("streamkernel.gaussian_process", "VarianceEstimator"),
+    "solver": _component_of("streamkernel.window.linear_model", "LinearSolver"),
     **dict.fromkeys(("n_features", "max_inputs", "max_labels", "max_targets"), _whole(1)),
     **dict.fromkeys(("buffer_size", "tree_window", "every"), _whole(1)),
     **dict.fromkeys(("n_trees", "memory", "cache_bytes"), _whole(0)),

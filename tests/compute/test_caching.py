@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from numba.core import caching
 from numba.core.caching import IndexDataCacheFile
@@ -122,6 +123,47 @@ def test_a_cache_that_may_only_be_read_is_read(imported):
     twice = imported()
     assert twice(3) == 6
     assert sum(twice.stats.cache_hits.values()) == 1
+
+
+SUMS = """
+from streamkernel.compute.jit import jit, jit_reduction
+
+@jit_reduction
+def total(values):
+    return values.sum()
+
+@jit
+def twice(values):
+    return 2.0 * total(values)
+"""
+
+
+def test_what_was_loaded_is_linked_into_what_is_compiled(imported, tmp_path):
+    (tmp_path / "kernel.py").write_text(SUMS)
+    kept = sys.modules[imported().__module__].total
+    assert kept(np.arange(4.0)) == 6.0
+    twice = imported()
+    total = sys.modules[twice.__module__].total
+    assert (total(np.arange(4.0)), _sum_of_hits(total)) == (6.0, 1)
+    assert (twice(np.arange(4.0)), _sum_of_hits(twice)) == (12.0, 0)
+
+
+NEEDED = """
+import sys
+import numpy as np
+from numba.core.runtime import rtsys
+from streamkernel.compute.gaussians import gaussians
+gaussians(np.ones(2, np.uint64), np.ones(2, np.uint64), 1.0, np.empty((2, 2), np.float32))
+print(sum(gaussians.stats.cache_hits.values()), "numba.np.arrayobj" in sys.modules, rtsys._init)
+"""
+
+
+@pytest.mark.usefixtures("processes")
+def test_loaded_code_needs_no_compiler():
+    """One process may have to compile it; the next one loads it."""
+    for _ in range(2):
+        run = subprocess.run([sys.executable, "-c", NEEDED], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["1", "False", "False"]
 
 
 @pytest.fixture

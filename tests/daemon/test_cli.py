@@ -202,6 +202,31 @@ def test_nothing_is_imported_that_is_not_needed(here: Home) -> None:
     assert not of_run & {"anyio", "httptools", "starlette", "uvicorn"}  # without metrics
 
 
+PLAIN_RUN = """
+import sys
+from streamkernel.daemon.cli import main
+
+assert main(["run", "config.yaml", "--fresh"]) == 0
+print(*sys.modules, file=sys.stderr)
+"""
+
+NOT_OF_A_PLAIN_RUN = {
+    *("numba.np.arrayobj", "numpy.f2py", "numpy.testing", "scipy.sparse", "scipy.special", "sqlite3"),
+    *("streamkernel.gaussian_process", "streamkernel.growth", "streamkernel.window"),
+}
+
+
+@pytest.mark.usefixtures("processes")
+def test_a_plain_run_imports_no_more_than_it_needs(here: Home) -> None:
+    """The first run may have to compile, which asks for more."""
+    here.configure(model=["streamkernel.AdaptiveKernelClassifier"])
+    for _ in range(2):
+        ended = subprocess.run(
+            [sys.executable, "-c", PLAIN_RUN], cwd=here.folder, capture_output=True, text=True, check=True
+        )
+    assert NOT_OF_A_PLAIN_RUN.intersection(ended.stderr.splitlines()[-1].split()) == set()
+
+
 def test_the_version(home: Home, launcher: Launcher) -> None:
     ended = launcher.call(home, "--version")
     assert (ended.returncode, ended.stdout) == (0, f"streamkernel {version('streamkernel')}\n")

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from river import active, base, compose
 
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import StreamEstimator
-from streamkernel.estimators.density_ratio import KernelDensityRatio
-from streamkernel.estimators.growing import SeveralLearner
-from streamkernel.estimators.multi_label_classifier import KernelMultiLabelClassifier
-from streamkernel.estimators.multi_target_regressor import KernelMultiTargetRegressor
-from streamkernel.estimators.novelty import KernelNoveltyDetector
-from streamkernel.estimators.window_refit import WindowRefit
+
+if TYPE_CHECKING:
+    from streamkernel.estimators.density_ratio import KernelDensityRatio
+    from streamkernel.estimators.growing import SeveralLearner
+    from streamkernel.estimators.novelty import KernelNoveltyDetector
 
 __all__ = [
     "OF_EACH",
@@ -25,6 +24,7 @@ __all__ = [
     "advances",
     "count_of",
     "has_own_parts",
+    "is_a",
     "is_binary",
     "is_ours",
     "lagging",
@@ -36,19 +36,19 @@ __all__ = [
 ]
 
 Model: TypeAlias = (
-    base.Classifier | base.Regressor | KernelNoveltyDetector | KernelDensityRatio | SeveralLearner | compose.Pipeline
+    "base.Classifier | base.Regressor | KernelNoveltyDetector | KernelDensityRatio | SeveralLearner | compose.Pipeline"
 )
 Task: TypeAlias = Literal[
     "classification", "regression", "novelty", "density_ratio", "several_labels", "several_numbers"
 ]
 
-_KINDS: dict[type, Task] = {
+_KINDS: dict[type | str, Task] = {
     base.Classifier: "classification",
     base.Regressor: "regression",
-    KernelNoveltyDetector: "novelty",
-    KernelDensityRatio: "density_ratio",
-    KernelMultiLabelClassifier: "several_labels",
-    KernelMultiTargetRegressor: "several_numbers",
+    "KernelNoveltyDetector": "novelty",
+    "KernelDensityRatio": "density_ratio",
+    "KernelMultiLabelClassifier": "several_labels",
+    "KernelMultiTargetRegressor": "several_numbers",
 }
 
 #: The task of each target, where a model has several.
@@ -71,10 +71,18 @@ def last_step(model: base.Base) -> base.Base:
     return model
 
 
+def is_a(model: object, kind: type | str) -> bool:
+    """Return whether a model is of a class, which of ours may be given by name: so only what is used is imported."""
+    if isinstance(kind, type):
+        return isinstance(model, kind)
+    return any(one.__name__ == kind and one.__module__.startswith("streamkernel.") for one in type(model).__mro__)
+
+
 def learning_part(model: Model) -> base.Base:
     """Return the last step, or of a `WindowRefit` the estimator within, whose arguments bound what is learned."""
     step = last_step(model)
-    return step.model if isinstance(step, WindowRefit) else step
+    part: base.Base = step.model if is_a(step, "WindowRefit") else step  # type: ignore[attr-defined]
+    return part
 
 
 def lagging(model: base.Base) -> AdaptiveMachineEstimator | None:
@@ -109,10 +117,10 @@ def task_of(model: Model) -> Task:
 
     """
     step = last_step(model)
-    several = isinstance(step, SeveralLearner)
+    several = is_a(step, "SeveralLearner")
     unfit = None if several else next((why for kind, why in _UNFIT.items() if isinstance(step, kind)), None)
     for kind, task in _KINDS.items():
-        if isinstance(step, kind) and unfit is None:
+        if is_a(step, kind) and unfit is None:
             return task
     raise TypeError(f"{type(step).__name__} {unfit or 'is not one of them'}")
 
@@ -171,7 +179,7 @@ def never_learning(model: base.Base) -> str:
     """Return the name of a filter that keeps a novelty detector of ours from learning; empty where there is none."""
     for one in _parts(model):
         is_filter = isinstance(one, base.AnomalyFilter) and one.protect_anomaly_detector
-        if is_filter and isinstance(last_step(one.anomaly_detector), KernelNoveltyDetector):
+        if is_filter and is_a(last_step(one.anomaly_detector), "KernelNoveltyDetector"):
             return type(one).__name__
     return ""
 

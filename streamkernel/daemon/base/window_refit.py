@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from streamkernel.daemon.base.model import Model, last_step
-from streamkernel.estimators.window_refit import WindowRefit
-from streamkernel.window.refit import LastRefit
+from typing import TYPE_CHECKING, cast
+
+from streamkernel.daemon.base.model import Model, is_a, last_step
+
+if TYPE_CHECKING:
+    from streamkernel.estimators.window_refit import WindowRefit
+    from streamkernel.window.refit import LastRefit
 
 __all__ = ["refit_sentence", "title_of", "window_refit_of"]
 
@@ -12,7 +16,7 @@ __all__ = ["refit_sentence", "title_of", "window_refit_of"]
 def window_refit_of(model: Model) -> WindowRefit | None:
     """Return a model, or the last step of a pipeline, where it is a `WindowRefit`; None where it is another one."""
     step = last_step(model)
-    return step if isinstance(step, WindowRefit) else None
+    return cast("WindowRefit", step) if is_a(step, "WindowRefit") else None
 
 
 def title_of(model: Model) -> str:

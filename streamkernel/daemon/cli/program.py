@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import importlib
 import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -77,7 +80,26 @@ class _Command(TyperCommand):
                 # FILE of predict is no Path: it may be standard input.
                 if isinstance(text, str) and name != "FILE":
                     require_text(name, text)
+        _put_off_scipy()
         return super().invoke(ctx)
+
+
+class _WhenAsked(ModuleType):
+    """A module that is imported when something of it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(importlib.import_module(self.__name__), name)
+        setattr(self, name, value)
+        return value
+
+
+def _put_off_scipy() -> None:
+    """Keep for later what River imports of scipy: it takes longer than all the rest, and few runs call any of it."""
+    import scipy
+
+    for name in ("sparse", "special"):
+        if f"scipy.{name}" not in sys.modules:
+            setattr(scipy, name, _WhenAsked(f"scipy.{name}"))
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
@@ -101,9 +123,13 @@ for _command in _COMMANDS:
 
 
 @functools.cache
-def _command_line() -> Callable[..., None]:
-    """Make the command line once: that takes as long as a short run."""
-    return typer.main.get_command(app)
+def _command_line(asked: str = "") -> Callable[..., None]:
+    """Make the command line, with one command where it is asked for: with all, it takes as long as a short run."""
+    program = copy.copy(app)
+    names = {_command.__name__.replace("_", "-"): place for place, _command in enumerate(_COMMANDS)}
+    if asked in names:
+        program.registered_commands = [app.registered_commands[names[asked]]]
+    return typer.main.get_command(program)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -112,7 +138,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     That is 0 when it went well, 1 for a failure, 2 for a bad configuration or command line.
     """
     try:
-        _command_line()(args=arguments, prog_name="streamkernel", standalone_mode=True)
+        given = sys.argv[1:] if arguments is None else arguments
+        _command_line(*given[:1])(args=given, prog_name="streamkernel", standalone_mode=True)
     except SystemExit as end:  # how typer ends
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except BrokenPipeError:

@@ -121,4 +121,6 @@ TargetNames: TypeAlias = Annotated[Any, AfterValidator(_targets), WithJsonSchema
 class Section(BaseModel):
     """A mapping of a configuration: no other keys than it names, and no change once it is read."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True, defer_build=True
+    )

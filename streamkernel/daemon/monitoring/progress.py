@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+import sys
 from collections.abc import Callable, Iterator
-
-from rich.console import Console
 
 from streamkernel.daemon.monitoring.view import View
 
@@ -21,12 +20,13 @@ def show_progress(
 
     The total and the start are offsets of the source; without a total, the bar pulses. What is yielded takes each view.
     """
-    console = Console(stderr=True)
-    if not (alone and console.is_terminal):
+    if not (alone and sys.stderr.isatty()):
         yield lambda _: None
         return
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+    console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -34,7 +34,7 @@ def show_progress(
         TextColumn("{task.fields[state]}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(title, total=total, completed=start, state="")
 
         def show(view: View) -> None:

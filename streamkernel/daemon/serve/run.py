@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import sys
 import time
@@ -21,6 +20,7 @@ from streamkernel.daemon.serve.openapi import PAGE_POLICY, openapi_route, page
 from streamkernel.daemon.serve.predictor import Predictor
 from streamkernel.daemon.serve.roles import ServicePlan, service_plan
 from streamkernel.daemon.serve.service_metrics import ServiceMetrics
+from streamkernel.daemon.stream.loop import rare_collections
 from streamkernel.daemon.stream.stop import StopSignals
 
 __all__ = ["serve"]
@@ -59,20 +59,13 @@ def serve(plan: Plan, partition: int | None = None) -> None:
         health = Health()
         stack.enter_context(Notifier(health, stopped))
         start_service(service, stack, health)
-        _favour_answers()
+        # A thread that loads a checkpoint lets go of the interpreter after so long, each time the event loop asks.
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        stack.enter_context(rare_collections())
         while not stopped():
             time.sleep(_LOOK_SECONDS)
         _log.info("%s came: finishing the requests in progress", stopped.name)
         health.ready = False
-
-
-def _favour_answers() -> None:
-    """Keep the other threads and the garbage collector of this process from holding up the event loop for long."""
-    # A thread that loads a checkpoint lets go of the interpreter after so long, each time the loop asks for it.
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    # What is there now, compiled code and libraries most of all, stays: it need not be looked at again.
-    gc.collect()
-    gc.freeze()
 
 
 def start_service(service: ServicePlan, stack: ExitStack, health: Health) -> Server:

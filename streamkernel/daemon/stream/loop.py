@@ -327,7 +327,8 @@ def _in_parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
 def rare_collections() -> Iterator[None]:
     """Search for cyclic garbage only when tens of thousands of new objects are alive, as long as this lasts.
 
-    A process in which somebody turned the search off, or made it rarer still, is left as it is.
+    A process in which somebody turned the search off is left as it is. One in which it is rarer has searched little so
+    far: what is there by now, compiled code and libraries most of all, is not looked at again.
 
     Examples
     --------
@@ -340,7 +341,9 @@ def rare_collections() -> Iterator[None]:
 
     """
     before = gc.get_threshold()
-    if 0 < before[0] < _NEW_OBJECTS:
+    if before[0] > _NEW_OBJECTS:
+        gc.freeze()
+    if before[0] > 0:
         gc.set_threshold(_NEW_OBJECTS, *before[1:])
     try:
         yield

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.lines import predictions
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.record_batch import Labeled, RecordBatch
-from streamkernel.estimators.window_refit import WindowRefit
+
+if TYPE_CHECKING:
+    from streamkernel.estimators.window_refit import WindowRefit
 
 __all__ = ["WARM_START", "Processor", "Scores", "Stage"]
 
