@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from streamkernel.compute import memory
-from streamkernel.compute.memory import MANY
+from streamkernel.compute.memory import MANY, MANY_INPUTS, MARKED
 from streamkernel.fields import Rules, all_finite, all_positive, array, checked, whole
 from streamkernel.state import Array, State
 
@@ -59,6 +59,7 @@ class Memory:
             distances=np.zeros(n, np.float32),
             places=np.zeros((memory.LONG + 1, k), np.int64),
             nearest=np.zeros((memory.LONG + 1, k), np.float32),
+            marks=np.zeros((2, -(-n // MARKED), -(-n_inputs // 64) * (n_inputs >= MANY_INPUTS)), np.uint64),
             asked=np.zeros(n_inputs, np.float32),
             answered=np.array([-1]),
         )
@@ -116,3 +117,9 @@ class Memory:
             own[:n] = part[len(part) - n :]
         self.arrays.rows[:, :n] = X[len(X) - n :].T
         self.arrays.seen[0] = n
+        _, blocks, words = self.arrays.marks.shape
+        if words:
+            there = np.zeros((blocks * MARKED, 64 * words), np.bool_)
+            there[:n, : X.shape[1]] = X[len(X) - n :] != 0
+            bits = np.packbits(there.reshape(blocks, MARKED, -1).any(axis=1), axis=1, bitorder="little")
+            self.arrays.marks[0] = bits.view(np.uint64)
