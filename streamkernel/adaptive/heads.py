@@ -18,6 +18,7 @@ class LeastSquaresHeads:
     - W: Coefficients, float64 of shape (H, K, D).
     """
 
+    _diagonals: Array
     rules: Rules = dict.fromkeys(("heads_P", "heads_W", "heads_late"), all_finite)
 
     def __init__(self, ridge: float, drift_rates: tuple[float, ...]) -> None:
