@@ -46,8 +46,7 @@ class Memory:
 
     def begin(self, n_inputs: int) -> None:
         """Begin with nothing remembered."""
-        span = min(self.size, max(LARGEST // max(n_inputs, 1), 1))
-        n, k = max(span, self.buffer_size), MANY
+        (span, n), k = self._sizes(n_inputs), MANY
         self.arrays = memory.Ring(
             rows=np.zeros((n_inputs, n), np.float32),
             targets=np.zeros(n),
@@ -66,10 +65,19 @@ class Memory:
 
     def widen(self, n_inputs: int) -> None:
         """More inputs have a place: they were absent, 0, before."""
-        if n_inputs == len(self.arrays.rows):
+        before, n, (d, size) = self.arrays, len(self), self.arrays.rows.shape
+        if n_inputs == d:
             return
-        rows, *others = self._parts(len(self), len(self))
-        self._fill(np.pad(rows, ((0, 0), (0, n_inputs - rows.shape[1]))), *others)
+        if not before.marks.size or self._sizes(n_inputs)[1] != size:
+            rows, *others = self._parts(n, n)
+            self._fill(np.pad(rows, ((0, 0), (0, n_inputs - d))), *others)
+            return
+        self.begin(n_inputs)
+        wider = self.arrays
+        wider.rows[:d, :n], wider.scales[:d] = before.rows[:, :n], before.scales
+        wider.marks[..., : before.marks.shape[2]] = before.marks
+        kept = {name: getattr(before, name) for name in ("targets", "weights", "residuals", "seen")}
+        self.arrays = wider._replace(**kept)
 
     def resume(self, other: Self) -> None:
         """Begin with the last records of another one, as many as there is room for."""
@@ -99,6 +107,11 @@ class Memory:
         self.begin(n_inputs)
         whole({"n": len(y)}, "n", len(self.arrays.targets))
         self._fill(X, y, w, r)
+
+    def _sizes(self, n_inputs: int) -> tuple[int, int]:
+        """Records of which neighbors are asked, and all that are remembered."""
+        span = min(self.size, max(LARGEST // max(n_inputs, 1), 1))
+        return span, max(span, self.buffer_size)
 
     def _parts(self, ahead: int, n: int) -> tuple[Array, Array, Array, Array]:
         """Rows, targets, weights and residuals, as `rows_from` has them."""
