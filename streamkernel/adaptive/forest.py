@@ -68,9 +68,10 @@ class TreeEnsembles:
 
     def widen(self, n_inputs: int) -> None:
         """More inputs have a place: not observed in the records of the window."""
-        more = n_inputs - self.arrays.rows.shape[1]
-        if more:
-            rows = np.pad(self.arrays.rows, ((0, 0), (0, more)), constant_values=np.nan)
+        before, d = self.arrays.rows, self.arrays.rows.shape[1]
+        if n_inputs > d:
+            rows, n = np.zeros((len(before), n_inputs)), int(self.arrays.counts[SEEN])
+            rows[:n, :d], rows[:n, d:] = before[:n], np.nan
             self._grow_anew(rows=rows)
 
     def last_rows(self) -> Array:

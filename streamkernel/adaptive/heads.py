@@ -3,7 +3,7 @@
 import numpy as np
 
 from streamkernel.compute import experts
-from streamkernel.compute.packed import RANK, pack, packed_size, padded, unpack
+from streamkernel.compute.packed import RANK, pack, packed_size, padded, place, unpack
 from streamkernel.compute.recursive import move_diagonal, settle
 from streamkernel.compute.vectors import aligned_zeros
 from streamkernel.fields import Rules, all_finite, array, checked, state_mismatch
@@ -18,6 +18,7 @@ class LeastSquaresHeads:
     - W: Coefficients, float64 of shape (H, K, D).
     """
 
+    _diagonals: Array
     rules: Rules = dict.fromkeys(("heads_P", "heads_W", "heads_late"), all_finite)
 
     def __init__(self, ridge: float, drift_rates: tuple[float, ...]) -> None:
@@ -36,11 +37,15 @@ class LeastSquaresHeads:
 
     def add_column(self) -> None:
         """One more column: nothing is known of it."""
-        H, _, D = self.W.shape
-        larger = np.zeros((H, D + 1, D + 1))
-        larger[:, :D, :D] = self.settled_P()
-        larger[:, D, D] = 1 / self.ridge
-        self._take(larger)
+        D, tiles, diagonals = self.W.shape[2], self._tiles, self._diagonals
+        for due in zip(tiles, self._late, diagonals, strict=True):
+            settle(*due)
+        self._n_late[0] = 0
+        if padded(D + 1) > padded(D):  # else there is a place among the padding
+            self._make_room(D + 1)
+            self._tiles[:, : tiles.shape[1]] = tiles
+        self._tiles[:, place(D, D)] = 1 / self.ridge
+        self._diagonals = np.pad(diagonals, ((0, 0), (0, 0), (0, 1)), constant_values=1 / self.ridge)
         self.W = np.ascontiguousarray(np.pad(self.W, ((0, 0), (0, 0), (0, 1))))
 
     def add_output(self) -> None:

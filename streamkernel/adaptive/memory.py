@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from streamkernel.compute import memory
-from streamkernel.compute.memory import MANY
+from streamkernel.compute.memory import MANY, MANY_INPUTS, MARKED
 from streamkernel.fields import Rules, all_finite, all_positive, array, checked, whole
 from streamkernel.state import Array, State
 
@@ -46,8 +46,7 @@ class Memory:
 
     def begin(self, n_inputs: int) -> None:
         """Begin with nothing remembered."""
-        span = min(self.size, max(LARGEST // max(n_inputs, 1), 1))
-        n, k = max(span, self.buffer_size), MANY
+        (span, n), k = self._sizes(n_inputs), MANY
         self.arrays = memory.Ring(
             rows=np.zeros((n_inputs, n), np.float32),
             targets=np.zeros(n),
@@ -59,16 +58,26 @@ class Memory:
             distances=np.zeros(n, np.float32),
             places=np.zeros((memory.LONG + 1, k), np.int64),
             nearest=np.zeros((memory.LONG + 1, k), np.float32),
+            marks=np.zeros((2, -(-n // MARKED), -(-n_inputs // 64) * (n_inputs >= MANY_INPUTS)), np.uint64),
             asked=np.zeros(n_inputs, np.float32),
             answered=np.array([-1]),
         )
 
     def widen(self, n_inputs: int) -> None:
         """More inputs have a place: they were absent, 0, before."""
-        if n_inputs == len(self.arrays.rows):
+        before, n, (d, size) = self.arrays, len(self), self.arrays.rows.shape
+        if n_inputs == d:
             return
-        rows, *others = self._parts(len(self), len(self))
-        self._fill(np.pad(rows, ((0, 0), (0, n_inputs - rows.shape[1]))), *others)
+        if not before.marks.size or self._sizes(n_inputs)[1] != size:
+            rows, *others = self._parts(n, n)
+            self._fill(np.pad(rows, ((0, 0), (0, n_inputs - d))), *others)
+            return
+        self.begin(n_inputs)
+        wider = self.arrays
+        wider.rows[:d, :n], wider.scales[:d] = before.rows[:, :n], before.scales
+        wider.marks[..., : before.marks.shape[2]] = before.marks
+        kept = {name: getattr(before, name) for name in ("targets", "weights", "residuals", "seen")}
+        self.arrays = wider._replace(**kept)
 
     def resume(self, other: Self) -> None:
         """Begin with the last records of another one, as many as there is room for."""
@@ -99,6 +108,11 @@ class Memory:
         whole({"n": len(y)}, "n", len(self.arrays.targets))
         self._fill(X, y, w, r)
 
+    def _sizes(self, n_inputs: int) -> tuple[int, int]:
+        """Records of which neighbors are asked, and all that are remembered."""
+        span = min(self.size, max(LARGEST // max(n_inputs, 1), 1))
+        return span, max(span, self.buffer_size)
+
     def _parts(self, ahead: int, n: int) -> tuple[Array, Array, Array, Array]:
         """Rows, targets, weights and residuals, as `rows_from` has them."""
         arrays, first = self.arrays, int(self.arrays.seen[0]) - ahead
@@ -116,3 +130,9 @@ class Memory:
             own[:n] = part[len(part) - n :]
         self.arrays.rows[:, :n] = X[len(X) - n :].T
         self.arrays.seen[0] = n
+        _, blocks, words = self.arrays.marks.shape
+        if words:
+            there = np.zeros((blocks * MARKED, 64 * words), np.bool_)
+            there[:n, : X.shape[1]] = X[len(X) - n :] != 0
+            bits = np.packbits(there.reshape(blocks, MARKED, -1).any(axis=1), axis=1, bitorder="little")
+            self.arrays.marks[0] = bits.view(np.uint64)

@@ -10,6 +10,7 @@ import numpy as np
 
 from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.moments import near
+from streamkernel.compute.vectors import last_below, popcount
 
 #: How many of the nearest records an expert asks; as many as MANY are found.
 FEW, MANY = 5, 15
@@ -43,7 +44,11 @@ LABEL_EXPERTS = (
 )
 #: Records whose distances stay in the first-level cache, and those that are compared at once.
 TILE = 1024
-_COMPARED = 64
+_COMPARED = 16
+#: Places that share marks, and from how many inputs on there are marks.
+MARKED = 32
+MANY_INPUTS = 64
+_BIT = np.uint64(1)
 
 
 class Ring(NamedTuple):
@@ -58,6 +63,8 @@ class Ring(NamedTuple):
     - distances: Room for squared distances, float32 of shape (W,).
     - places, nearest: Of the last search, in the short, the medium and the long memory: the records found, nearest
       first, the newest first of those as near, int64 of shape (3, MANY), and their squared distances, float32.
+    - marks: Which inputs records have that are not 0: a bit each, of `MARKED` places together, uint64. First of the
+      records that came since the first of these places was taken, then of those before; some may be past.
     - asked, answered: The scaled inputs that the last search was for, float32 of shape (d,), and after how many
       records, int64 of shape (1,); -1 for none.
     """
@@ -72,8 +79,17 @@ class Ring(NamedTuple):
     distances: Array
     places: Array
     nearest: Array
+    marks: Array
     asked: Array
     answered: Array
+
+
+@jit
+def add_marks(x: Array, marks: Array) -> None:
+    """Set the bits of inputs (d,) that are not 0."""
+    for j in range(x.shape[0]):
+        if x[j] != 0:
+            marks[j >> 6] |= _BIT << np.uint64(j & 63)
 
 
 @jit
@@ -86,29 +102,72 @@ def remember(memory: Ring, x: Array, target: float, weight: float, residual: flo
     memory.weights[place] = weight
     memory.residuals[place] = residual
     memory.seen[0] += 1
+    now, before = memory.marks[0, place // MARKED], memory.marks[1, place // MARKED]
+    if now.shape[0]:
+        if place % MARKED == 0:
+            for w in range(now.shape[0]):
+                before[w], now[w] = now[w], 0
+        add_marks(x[: memory.rows.shape[0]], now)
+        if (place + 1) % MARKED == 0 or place + 1 == memory.rows.shape[1]:
+            for w in range(now.shape[0]):
+                before[w] = 0
 
 
 @jit
-def squared_distances(rows: Array, scales: Array, x: Array, first: int, stop: int, out: Array) -> None:
+def add_marked_squares(
+    rows: Array, marks: Array, scales: Array, x: Array, first: int, stop: int, of_x: Array, out: Array
+) -> None:
+    """Add squared differences of x from the records [first, stop) to `out`: what x and others both lack adds 0.
+
+    - of_x: Room for the marks of x, uint64.
+    """
+    words = of_x.shape[0]
+    for w in range(words):
+        of_x[w] = 0
+    add_marks(x[: rows.shape[0]], of_x)
+    for block in range(first // MARKED, (stop - 1) // MARKED + 1):
+        start, end = max(first, block * MARKED), min(stop, (block + 1) * MARKED)
+        tile = out[start:end]
+        for w in range(words):
+            word = marks[0, block, w] | marks[1, block, w] | of_x[w]
+            while word:
+                j = np.int64(64 * w + np.int64(popcount(~word & (word - _BIT))))
+                word &= word - _BIT
+                row, value, scale = rows[j, start:end], x[j], scales[j]
+                for i in range(tile.shape[0]):
+                    difference = (value - row[i]) * scale
+                    tile[i] += difference * difference
+
+
+@jit
+def squared_distances(rows: Array, marks: Array, scales: Array, x: Array, first: int, stop: int, out: Array) -> None:
     """Squared distances of x from the records [first, stop); inputs are summed in order.
 
     - rows: Scaled inputs of records, float32 of shape (d, W).
+    - marks: Theirs, as `Ring` has them.
     - scales: The metric, float32 of shape (d,).
     - x: d inputs, float32, or more: no record had those past d, and they are scaled by 1.
     - first, stop: Places in the ring.
     - out: Filled at these places, float32 of shape (W,).
     """
     d = rows.shape[0]
+    of_x, n_there = np.empty(marks.shape[2], np.uint64), 0
+    for j in range(d):
+        n_there += x[j] != 0
+    few = 4 * n_there < d and of_x.shape[0] > 0
     for start in range(first, stop, TILE):
         end = min(start + TILE, stop)
         tile = out[start:end]
         for i in range(tile.shape[0]):
             tile[i] = np.float32(0)
-        for j in range(d):
-            row, value, scale = rows[j, start:end], x[j], scales[j]
-            for i in range(tile.shape[0]):
-                difference = (value - row[i]) * scale
-                tile[i] += difference * difference
+        if few:
+            add_marked_squares(rows, marks, scales, x, start, end, of_x, out)
+        else:
+            for j in range(d):
+                row, value, scale = rows[j, start:end], x[j], scales[j]
+                for i in range(tile.shape[0]):
+                    difference = (value - row[i]) * scale
+                    tile[i] += difference * difference
         for j in range(d, x.shape[0]):
             if x[j] != 0:
                 square = x[j] * x[j]
@@ -128,27 +187,22 @@ def insert_nearest(distances: Array, first: int, stop: int, places: Array, neare
     """
     k = places.shape[0]
     while stop > first:
-        begin = max(first, stop - _COMPARED)
-        if found == k:
-            # In bytes, so that the compiler takes vectors over records.
-            compared, worst, nearer = distances[begin:stop], nearest[k - 1], np.uint8(0)
-            for i in range(compared.shape[0]):
-                nearer = np.uint8(nearer | np.uint8(compared[i] < worst))
-            if nearer == 0:
-                stop = begin
+        stop -= 1
+        if found < k:
+            found += 1
+        elif stop - first >= _COMPARED:
+            begin = stop - _COMPARED + 1
+            lane = last_below(distances, begin, nearest[k - 1])
+            stop = begin + max(lane, 0)
+            if lane < 0:
                 continue
-        for place in range(stop - 1, begin - 1, -1):
-            distance = distances[place]
-            if found < k:
-                found += 1
-            elif not distance < nearest[k - 1]:
-                continue
-            at = found - 1
-            while at > 0 and nearest[at - 1] > distance:
-                nearest[at], places[at] = nearest[at - 1], places[at - 1]
-                at -= 1
-            nearest[at], places[at] = distance, place
-        stop = begin
+        elif not distances[stop] < nearest[k - 1]:
+            continue
+        distance, at = distances[stop], found - 1
+        while at > 0 and nearest[at - 1] > distance:
+            nearest[at], places[at] = nearest[at - 1], places[at - 1]
+            at -= 1
+        nearest[at], places[at] = distance, stop
     return found
 
 
@@ -174,8 +228,8 @@ def search(memory: Ring, x: Array) -> None:
     span = min(kept, memory.span[0])
     spans = min(span, SHORT_SPAN), min(span, MEDIUM_SPAN), span
     oldest = last - span  # below 0, the search continues at the end of the ring, as below
-    squared_distances(memory.rows, memory.scales, x, max(oldest, 0), last, memory.distances)
-    squared_distances(memory.rows, memory.scales, x, W + min(oldest, 0), W, memory.distances)
+    squared_distances(memory.rows, memory.marks, memory.scales, x, max(oldest, 0), last, memory.distances)
+    squared_distances(memory.rows, memory.marks, memory.scales, x, W + min(oldest, 0), W, memory.distances)
     found, newer = 0, 0
     for s in range(len(spans)):
         places, nearest = memory.places[s], memory.nearest[s]

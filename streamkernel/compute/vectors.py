@@ -134,10 +134,19 @@ def aligned_zeros(*shape: int, dtype: type[np.floating[Any]] = np.float64) -> Ar
     return memory[first : first + size].reshape(shape)
 
 
-@instruction(types.uint32, returns=types.uint32)
+@instruction(None, returns=None)
 def popcount(code: Code, word: Any) -> Any:
-    """Bits set in a uint32."""
+    """Bits set in an unsigned whole number, of its type."""
     return code.builder.ctpop(word)
+
+
+@instruction(None, types.intp, types.float32, returns=types.intp, vector=FLOATS)
+def last_below(code: Code, data: Any, at: Any, bound: Any) -> Any:
+    """Which of the sixteen float32 from an index on is the last below a bound; -1 for none."""
+    builder, whole = code.builder, at.type
+    below = builder.fcmp_ordered("<", code.load(data, at), code.spread(bound))
+    bits = builder.zext(builder.bitcast(below, ir.IntType(16)), whole)
+    return builder.sub(whole(whole.width - 1), builder.ctlz(bits, ir.IntType(1)(0)))
 
 
 @instruction(None, returns=None)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.records.frames import Frame, FrameColumns
+from streamkernel.records.frames import Frame, FrameColumns, RecordFrame
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Targets
@@ -51,13 +51,16 @@ class FrameEncoder:
     - inputs: The encoder of records. Rows that are learned add their new inputs to its columns.
     - columns: The contents of the frame.
     - learn: Bool of shape (n,): the rows that may add columns.
+    - xs: The rows as dicts, if there are any.
 
     ValueError: A value cannot be an input. Nothing is changed then.
     """
 
-    def __init__(self, inputs: Inputs, columns: FrameColumns, learn: Array) -> None:
+    def __init__(
+        self, inputs: Inputs, columns: FrameColumns, learn: Array, xs: Sequence[Mapping[Any, Any]] = ()
+    ) -> None:
         check_columns(inputs, columns)
-        self._inputs, self._columns, self._learn = inputs, columns, learn
+        self._inputs, self._columns, self._learn, self._xs = inputs, columns, learn, xs
 
     def parts(self, n_rows: int) -> Iterator[tuple[slice, Rows]]:
         """Yield each part and its encoded rows: `n_rows` at a time, or all that follow if their inputs are known."""
@@ -67,7 +70,7 @@ class FrameEncoder:
             if len(self._inputs) > n_rows or self._has_unknown(part):
                 part = slice(start, min(start + n_rows, n))
             if self._has_unknown(part):
-                records = [self._record(row) for row in range(part.start, part.stop)]
+                records = self._xs[part] or [self._record(row) for row in range(part.start, part.stop)]
                 yield part, self._inputs.encode(records, self._learn[part].tolist(), is_checked=True)
             else:
                 self._count(part)
@@ -115,6 +118,8 @@ HEAVIEST = 1e6
 Records = Sequence[Mapping[Any, Any]] | Frame
 #: Records encoded at a time: a row has as many columns as there are inputs, so that a long call could fill the memory.
 SLICE = 256
+#: Fewer records are encoded one by one.
+_FEW = 8
 #: Records times names that they bring, at most, unless a record alone has more: each of them may be a column.
 CELLS = 2**22
 
@@ -185,6 +190,10 @@ class BatchEncoder:
             yield from FrameEncoder(self.inputs, read(), learn).parts(SLICE)
             return
         assert not isinstance(xs, Frame)
+        if self.inputs.domain is None and (columns := _columns_with_texts(xs)):
+            learn = np.array([y is not None for y in targets], np.bool_)
+            yield from FrameEncoder(self.inputs, columns, learn, xs).parts(SLICE)
+            return
         try:
             if len(xs) > SLICE:
                 rows = self.inputs.encode_plain(xs) if len(self.inputs) <= SLICE else None
@@ -199,6 +208,17 @@ class BatchEncoder:
             if not wrong:
                 raise
             raise TypeError(f"x must be a dict of feature values by name, not {type(wrong[0]).__name__}") from error
+
+
+def _columns_with_texts(xs: Sequence[Mapping[Any, Any]]) -> FrameColumns | None:
+    """The columns of records that all have the same inputs, some of them texts; None of others and of a few."""
+    if len(xs) < _FEW or set(map(type, xs)) != {dict}:
+        return None
+    names = tuple(xs[0])
+    if str not in map(type, xs[0].values()) or set(map(type, names)) != {str} or set(map(tuple, xs)) != {names}:
+        return None
+    columns = RecordFrame(xs).read()
+    return None if columns.refused else columns
 
 
 def _slices(xs: Sequence[Mapping[Any, Any]]) -> Iterator[slice]:

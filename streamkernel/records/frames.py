@@ -188,7 +188,11 @@ class _Mixed(NamedTuple):
 
 
 def _look_through(values: list[Any]) -> _Mixed:
-    if set(map(type, values)) <= _NUMBERS:
+    kinds = set(map(type, values))
+    if kinds == {str}:
+        texts = {text: code for code, text in enumerate(dict.fromkeys(values))}
+        return _Mixed(None, np.fromiter(map(texts.__getitem__, values), np.int64, len(values)), list(texts))
+    if kinds <= _NUMBERS:
         try:
             return _Mixed(np.array(values, np.float64))
         except OverflowError:  # an integer past the largest float

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llvmlite.binding import get_host_cpu_features
 
-from streamkernel.compute.vectors import add_four, copysign, dot_four, multiply_add, popcount, rint, wide
+from streamkernel.compute.vectors import add_four, copysign, dot_four, last_below, multiply_add, popcount, rint, wide
 
 DTYPES = [np.float32, np.float64]
 BITS = {np.float32: np.uint32, np.float64: np.uint64}
@@ -60,6 +60,27 @@ def _assert_the_same_at_every_place(loop, *arrays):
 @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=LONGEST))
 def test_popcount(words):
     assert _of_all(_popcounts, np.array(words, np.uint32)).tolist() == [word.bit_count() for word in words]
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=9))
+def test_popcount_of_long_words(words):
+    assert _of_all(_popcounts, np.array(words, np.uint64)).tolist() == [word.bit_count() for word in words]
+
+
+@numba.njit
+def _last_below(numbers, at, bound):
+    return last_below(numbers, at, bound)
+
+
+@given(
+    st.integers(0, 5),
+    st.lists(st.sampled_from([0.0, 0.5, 1.0, math.inf, math.nan]), min_size=16, max_size=16),
+    st.sampled_from([0.0, 0.5, 1.0, math.inf]),
+)
+def test_last_below(at, numbers, bound):
+    """Of exactly sixteen, what is before and after them is below, too."""
+    found = _last_below(np.array([-1.0] * at + numbers + [-1.0], np.float32), at, np.float32(bound))
+    assert found == max((i for i, number in enumerate(numbers) if number < bound), default=-1)
 
 
 def _whole_and_half(dtype):

@@ -113,12 +113,85 @@ def test_insert_nearest(first, n, n_before, n_values, seed):
 def test_squared_distances(n, d, first):
     rng = np.random.default_rng(n + d)
     rows, scales, x = (rng.normal(size=shape).astype(np.float32) for shape in ((d, first + n + 5), d, d + 1))
-    stop = first + n
+    stop, marks = first + n, np.zeros((2, 0, 0), np.uint64)
     for asked, equal in ((x, x), (np.append(x[:d], np.float32(0)), x[:d])):
         out = np.full(stop + 5, np.nan, np.float32)
-        kernels.squared_distances(rows, scales, asked, first, stop, out)
+        kernels.squared_distances(rows, marks, scales, asked, first, stop, out)
         assert out[first:stop].tobytes() == naive.squared_distances(rows[:, first:stop], scales, equal).tobytes()
         assert np.isnan(np.delete(out, slice(first, stop))).all()  # nothing is done for records that are not asked
+
+
+def _sparse(rng, n, d):
+    """Records of many inputs, of which they have few: the first, and others."""
+    X = np.zeros((n, d), np.float32)
+    X[:, 0] = rng.normal(size=n)
+    for j in range(3):
+        X[np.arange(n), rng.integers(0, d, size=n)] = (j + 1) / 2
+    return X
+
+
+def _marked(memory):
+    """Which inputs are marked at each block of places, of the records now and before."""
+    words = memory.marks.transpose(1, 0, 2)
+    bits = np.unpackbits(words.copy().view(np.uint8).reshape(*words.shape[:2], -1), axis=2, bitorder="little")
+    return [[set(np.flatnonzero(row).tolist()) for row in pair] for pair in bits]
+
+
+@pytest.mark.parametrize("kept", [1, 31, 32, 33, 100])
+@pytest.mark.parametrize("d", [kernels.MANY_INPUTS, 130])
+def test_marks_of_a_ring(d, kept):
+    """Each input that is there is marked, and when a block is full no other."""
+    rng = np.random.default_rng(kept)
+    memory, _ = pair = _pair(d, kept, kept, rng=rng)
+    for n, x in enumerate(_sparse(rng, 3 * kept + 2, d), 1):
+        _remember(pair, [x], [1.0], [1.0], [0.0])
+        for block, (now, before) in enumerate(_marked(memory)):
+            places = range(block * kernels.MARKED, min((block + 1) * kernels.MARKED, kept))
+            there = set().union(*(naive.add_marks(memory.rows[:, place]) for place in places))
+            assert there <= now | before
+            if n % kept not in places:
+                assert (now, before) == (there, set())
+
+
+@given(st.integers(0, 90), st.integers(0, 90), st.integers(0, 1000))
+def test_add_marked_squares(first, n, seed):
+    """To the bits of all, also of what no record has; marks of what is not there change nothing."""
+    rng = np.random.default_rng(seed)
+    memory, twin = pair = _pair(150, 1, 180, rng=rng)
+    _remember(pair, _sparse(rng, 200, 150), *np.ones((3, 200)))
+    memory.marks[1] |= rng.integers(0, 2**63, size=memory.marks[1].shape, dtype=np.uint64) & np.uint64(2**22 - 1)
+    x, out, stop = _sparse(rng, 1, 153)[0], np.full(180, np.nan, np.float32), first + n
+    out[first:stop] = 0
+    given_too = memory.rows, memory.marks, memory.scales, x, first, stop
+    kernels.add_marked_squares(*given_too, np.empty(3, np.uint64), out)
+    rows = memory.rows[:, first:stop]
+    assert out[first:stop].tobytes() == naive.add_marked_squares(rows, twin.scales, x).tobytes()
+    assert np.isnan(np.delete(out, slice(first, stop))).all()
+    kernels.squared_distances(*given_too, out)
+    assert out[first:stop].tobytes() == naive.squared_distances(rows, twin.scales, x).tobytes()
+
+
+def test_nearest_of_sparse_records():
+    """The ring goes round, dense records come between, and the memory is widened past many inputs."""
+    rng = np.random.default_rng(5)
+    owner = Memory(60, 70)
+    owner.begin(60)
+    twin = naive.Memory(70, 60, np.ones(200, np.float32))
+    for d in (60, 90, 90, 200):
+        owner.widen(d)
+        X = np.pad(_sparse(rng, 50, d), ((0, 0), (0, 200 - d)))
+        X[7, :d] = rng.normal(size=d)
+        for i, x in enumerate(X):
+            owner_x = np.ascontiguousarray(x[:d])
+            record = i / 1.0, rng.uniform(0.1, 3), 0.0
+            kernels.remember(owner.arrays, owner_x, *record)
+            naive.remember(twin, x, *record)
+        for x in (*_sparse(rng, 3, d), X[7, :d]):
+            kernels.search(owner.arrays, np.ascontiguousarray(x))
+            for s, neighbors in enumerate(naive.search(twin, np.pad(x, (0, 200 - d)))):
+                places, distances = _found(owner.arrays, s)
+                assert distances == [distance for _, distance in neighbors]
+                assert owner.arrays.weights[places].tolist() == [weight for (_, _, weight, _), _ in neighbors]
 
 
 def test_remember():

@@ -24,6 +24,11 @@ class Memory:
         return newest[:SHORT_SPAN], newest[:MEDIUM_SPAN], newest
 
 
+def add_marks(x):
+    """The inputs that are not 0."""
+    return {j for j, value in enumerate(x) if value != 0}
+
+
 def remember(memory, x, target, weight, residual):
     memory.records.append((x[: len(memory.scales)], target, weight, residual))
 
@@ -34,6 +39,11 @@ def squared_distances(rows, scales, x):
     for row, scale, value in itertools.zip_longest(rows, scales, x, fillvalue=total.dtype.type(1)):
         total += np.square((value - (row if np.ndim(row) else 0)) * scale)  # a power of one number rounds otherwise
     return total
+
+
+def add_marked_squares(rows, scales, x):
+    """Nobody marks anything."""
+    return squared_distances(rows, scales, x[: len(rows)])
 
 
 def insert_nearest(distances, first, stop, found):
