@@ -59,15 +59,13 @@ class LeastSquaresHeads:
     @property
     def arrays(self) -> experts.Heads:
         """What compiled code reads and writes."""
-        return experts.Heads(
-            self._tiles, self.W, self._late, self._n_late, self._diagonals, self.drifts, self.ridge, self._room
-        )
+        return experts.Heads(self._tiles, self.W, self._late, self._n_late, self._diagonals, self.drifts, self.ridge)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the matrices."""
-        parts = self._tiles, self.W, self._late, self._n_late, self._diagonals, self._room
-        return sum(int(part.nbytes) for part in parts)
+        """Bytes of the matrices, and of a record with its product: the sizes that a budget chooses rest on this sum."""
+        parts = self._tiles, self.W, self._late, self._n_late, self._diagonals
+        return sum(int(part.nbytes) for part in parts) + 16 * padded(self.W.shape[2])
 
     @property
     def state_bytes(self) -> int:
@@ -120,7 +118,6 @@ class LeastSquaresHeads:
         self._late = aligned_zeros(H, RANK, padded(n_columns))
         self._n_late = np.zeros(1, np.int64)
         self._diagonals = np.zeros((H, 2, n_columns))
-        self._room = aligned_zeros(2, padded(n_columns))
 
     def _P(self) -> Array:
         """Return the current matrices."""

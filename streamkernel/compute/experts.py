@@ -15,6 +15,7 @@ import numpy as np
 from streamkernel.compute.jit import Array, jit, jit_reduction
 from streamkernel.compute.memory import Ring
 from streamkernel.compute.moments import take_target
+from streamkernel.compute.packed import settled_products
 from streamkernel.compute.recursive import dot, learn_least_squares, learn_least_squares_late
 from streamkernel.compute.trees import Forest
 
@@ -57,7 +58,6 @@ class Heads(NamedTuple):
     - diagonals: (H, 2, D), as `late_product` has them.
     - drifts: q of each head, shape (H,).
     - ridge: rho.
-    - room: Of shape (2, padded D), zeros to begin with.
     """
 
     tiles: Array
@@ -67,7 +67,23 @@ class Heads(NamedTuple):
     diagonals: Array
     drifts: Array
     ridge: float
-    room: Array
+
+
+class Ahead(NamedTuple):
+    """Records that the heads learn one after the other, of which the next ones are multiplied all at once.
+
+    - Phi: Their columns, float64 of shape (n, D).
+    - learned: Which of them are learned, bool of shape (n,).
+    - X: The columns of those that are multiplied, (m, padded D).
+    - V: What `settled_products` gives of these for each head, (H, m, padded D).
+    - places: How many of these were learned, and the first record past them, int64 of shape (2,).
+    """
+
+    Phi: Array
+    learned: Array
+    X: Array
+    V: Array
+    places: Array
 
 
 class Linear(NamedTuple):
@@ -165,37 +181,69 @@ def count_loss(block: Array, loss: float) -> None:
 
 
 @jit
-def update_heads(heads: Heads, phi: Array, truth: Array, scores: Array, weight: float, errors: Array) -> None:
-    """One record for each head.
+def multiply_ahead(heads: Heads, ahead: Ahead, is_due: bool) -> None:
+    """Multiply the records that are learned next, up to that which fills what is due.
+
+    - heads: Their matrices take first what is due, if `is_due`.
+    - ahead: Updated.
+    """
+    n, r, n_most = 0, ahead.places[1], heads.late.shape[1] - heads.n_late[0]
+    while r < ahead.Phi.shape[0] and n < n_most:
+        if ahead.learned[r]:
+            ahead.X[n, : ahead.Phi.shape[1]] = ahead.Phi[r]
+            n += 1
+        r += 1
+    ahead.places[0], ahead.places[1] = 0, r
+    if n or is_due:
+        for j in range(heads.W.shape[0]):
+            settled_products(heads.tiles[j], is_due, heads.late[j], heads.diagonals[j], ahead.X, ahead.V[j], n)
+
+
+@jit
+def look_ahead(heads: Heads, Phi: Array, learned: Array) -> Ahead:
+    """The records that `update_heads` will be given, with `Phi` and `learned` as `Ahead` has them."""
+    n = 0
+    for r in range(learned.shape[0]):
+        n += learned[r]
+    H, n_most, width = heads.late.shape
+    X, V = np.empty((min(n, n_most), width)), np.empty((H, min(n, n_most), width))
+    X[:, Phi.shape[1] :] = 0.0
+    ahead = Ahead(Phi, learned, X, V, np.zeros(2, np.int64))
+    multiply_ahead(heads, ahead, False)
+    return ahead
+
+
+@jit
+def update_heads(heads: Heads, ahead: Ahead, truth: Array, scores: Array, weight: float, errors: Array) -> None:
+    """One record for each head, the next that is learned.
 
     - heads: Updated, but for `drifts`.
-    - phi: The record's columns, shape (D,).
+    - ahead: As `look_ahead` gave it; updated.
     - truth: What the scores should have been, shape (K,).
     - scores: What they were, the heads' in the first rows, shape (H or more, K).
     - weight: The record's weight, above 0.
     - errors: Room, shape (K,).
     """
-    x, v = heads.room[0], heads.room[1]
-    for i in range(phi.shape[0]):
-        x[i] = phi[i]
-    n_late = heads.n_late[0]
+    n_late, place = heads.n_late[0], ahead.places[0]
     for j in range(heads.W.shape[0]):
         for k in range(truth.shape[0]):
             errors[k] = truth[k] - scores[j, k]
         learn_least_squares_late(
-            heads.tiles[j],
             heads.W[j],
             heads.late[j],
             n_late,
             heads.diagonals[j],
-            x,
+            ahead.X[place],
             errors,
             weight,
             heads.drifts[j],
             1.0 / heads.ridge,
-            v,
+            ahead.V[j, place],
         )
+    ahead.places[0] += 1
     heads.n_late[0] = (n_late + 1) % heads.late.shape[1]
+    if heads.n_late[0] == 0:
+        multiply_ahead(heads, ahead, True)
 
 
 @jit
@@ -205,10 +253,11 @@ def replay(Phi: Array, truths: Array, sample_weights: Array, heads: Heads) -> No
     no_experts = np.empty((0, K, 1))
     scores = np.empty((H, K))
     errors = np.empty(K)
+    ahead = look_ahead(heads, Phi, sample_weights > 0)
     for r in range(Phi.shape[0]):
         if sample_weights[r] > 0:
             predict_experts(heads.W, no_experts, Phi[r], scores)
-            update_heads(heads, Phi[r], truths[r], scores, sample_weights[r], errors)
+            update_heads(heads, ahead, truths[r], scores, sample_weights[r], errors)
 
 
 @jit

@@ -13,6 +13,7 @@ from streamkernel.compute.experts import (
     hedge_weights,
     learn_labels,
     log_ratios,
+    look_ahead,
     named_parts,
     predict_experts,
     softmax_into,
@@ -153,6 +154,7 @@ def pass_labels(
     errors = np.empty(K)
     neighbors = np.empty(MANY)
     v_linear = np.empty(L)
+    ahead = look_ahead(heads, Phi, labels >= 0)
     for r in range(Phi.shape[0]):
         phi = Phi[r]
         label = labels[r]
@@ -185,7 +187,7 @@ def pass_labels(
         count_loss(mixture.block, min(-np.log(out[r, label]), WORST))
         for k in range(K):
             truth[k] = (1.0 if k == label else 0.0) - 1.0 / K
-        update_heads(heads, phi, truth, scores, sample_weights[r], errors)
+        update_heads(heads, ahead, truth, scores, sample_weights[r], errors)
         for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] - np.log((1.0 - SMOOTHING) * p[j, label] + SMOOTHING / K)
         for g in range(1 + S):

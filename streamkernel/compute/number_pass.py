@@ -15,6 +15,7 @@ from streamkernel.compute.experts import (
     count_loss,
     hedge_weights,
     learn_numbers,
+    look_ahead,
     named_parts,
     predict_experts,
     stack_numbers,
@@ -236,6 +237,7 @@ def pass_numbers(
     errors = np.empty(2)
     neighbors = np.empty(MANY)
     v_linear = np.empty(L)
+    ahead = look_ahead(heads, Phi, ~np.isnan(targets))
     for r in range(Phi.shape[0]):
         phi = Phi[r]
         y = targets[r]
@@ -334,5 +336,5 @@ def pass_numbers(
             forget_asinh(asinh)
         keep_magnitude(asinh.magnitudes, nearer)
         truth[1] = take_asinh(asinh, nearer)
-        update_heads(heads, phi, truth, scores, sample_weights[r], errors)
+        update_heads(heads, ahead, truth, scores, sample_weights[r], errors)
         out[r, VARIANCE] = deviation(linear_moments) ** 2

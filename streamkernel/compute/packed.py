@@ -9,42 +9,59 @@ by its rows; those on the diagonal are whole, and symmetric to the last bit.
 
 from typing import Any
 
+import numpy as np
 from numba import types
 from numba.core import cgutils
 
 from streamkernel.compute.jit import Array, jit
+from streamkernel.compute.levels import LEVEL
 from streamkernel.compute.vectors import LANES, Code, instruction
 
 #: Vectors whose products are subtracted at once.
 RANK = 8
 _TILE = LANES * LANES
+# Rows of a tile that are multiplied at once, and of two tiles that change: as many as there are registers for.
+_TURNS = [range(LANES)] if LEVEL == "x86-64-v4" else [range(0, LANES, 2), range(1, LANES, 2)]
+_ROWS = LANES if LEVEL == "x86-64-v4" else 2
 
 
-@instruction(None, types.intp, types.intp, None, None)
-def multiply_row(code: Code, tiles: Any, first: Any, block: Any, x: Any, v: Any) -> None:
-    """Give v what the row of tiles `block`, which begins at `first`, has to do with x.
+def _products(adds: bool) -> Any:
+    @instruction(None, types.intp, types.intp, None, types.intp, None, None)
+    def multiply_row(code: Code, tiles: Any, first: Any, block: Any, columns: Any, n: Any, x: Any, v: Any) -> None:
+        """Give v what the row of tiles `block`, which begins at `first`, has to do with x.
 
-    These are its own eight numbers, and what it adds to those before.
-    """
-    builder, size = code.builder, first.type
-    row = builder.mul(block, size(LANES))
-    factors = [code.spread(builder.load(builder.gep(x, [builder.add(row, size(r))]))) for r in range(LANES)]
-    sums = [code.zero() for _ in range(LANES)]
-    with cgutils.for_range(builder, block) as loop:
-        column = builder.mul(loop.index, size(LANES))
-        at = builder.add(first, builder.mul(loop.index, size(_TILE)))
-        of_x = code.load(x, column)
-        # Two sums of four rows each: a chain of eight would be waited for.
-        halves = [code.load(v, column), code.none]
-        for r in range(LANES):
-            numbers = code.load(tiles, at, r)
-            builder.store(code.multiply_add(numbers, of_x, builder.load(sums[r])), sums[r])
-            halves[r % 2] = code.multiply_add(numbers, factors[r], halves[r % 2])
-        code.store(builder.fadd(*halves), v, column)
-    at = builder.add(first, builder.mul(block, size(_TILE)))
-    of_x = code.load(x, row)
-    whole = [code.multiply_add(code.load(tiles, at, r), of_x, builder.load(sums[r])) for r in range(LANES)]
-    code.store(code.totals(whole), v, row)
+        These are its own eight numbers, by its last tile and n of those before it, and, with `adds`, what it adds to
+        those before. They are the first n, or, without, those of which `columns` has the numbers.
+        """
+        builder, size = code.builder, first.type
+        row = builder.mul(block, size(LANES))
+        whole = {}
+        for rows in _TURNS:
+            factors = {r: code.spread(builder.load(builder.gep(x, [builder.add(row, size(r))]))) for r in rows}
+            sums = {r: code.zero() for r in rows}
+            with cgutils.for_range(builder, n) as loop:
+                other = loop.index if adds else builder.load(builder.gep(columns, [loop.index]))
+                column = builder.mul(other, size(LANES))
+                at = builder.add(first, builder.mul(other, size(_TILE)))
+                of_x = code.load(x, column)
+                # Two sums of four rows each: a chain of eight would be waited for.
+                halves = [code.load(v, column), code.none]
+                for r in rows:
+                    numbers = code.load(tiles, at, r)
+                    builder.store(code.multiply_add(numbers, of_x, builder.load(sums[r])), sums[r])
+                    halves[r % 2] = code.multiply_add(numbers, factors[r], halves[r % 2])
+                if adds:
+                    code.store(builder.fadd(*halves) if 1 in rows else halves[0], v, column)
+            at = builder.add(first, builder.mul(block, size(_TILE)))
+            of_x = code.load(x, row)
+            for r in rows:
+                whole[r] = code.multiply_add(code.load(tiles, at, r), of_x, builder.load(sums[r]))
+        code.store(code.totals([whole[r] for r in range(LANES)]), v, row)
+
+    return multiply_row
+
+
+add_row, sum_row = _products(True), _products(False)
 
 
 def _downdates(count: int) -> Any:
@@ -52,18 +69,20 @@ def _downdates(count: int) -> Any:
     def downdate_tiles(code: Code, tiles: Any, first: Any, vectors: Any, row: Any, column: Any) -> None:
         """Subtract the outer products of rows with columns from some tiles."""
         builder, size, (_, width) = code.builder, first.type, code.shape(2)
-        numbers = [[code.load(tiles, first, LANES * k + r) for r in range(LANES)] for k in range(count)]
-        for m in range(RANK):
-            vector = builder.gep(vectors, [builder.mul(width, size(m))])
-            across = [code.load(vector, column, k) for k in range(count)]
-            for r in range(LANES):
-                down = builder.load(builder.gep(vector, [builder.add(row, size(r))]))
-                factor = code.spread(builder.fneg(down))
-                for k in range(count):
-                    numbers[k][r] = code.multiply_add(factor, across[k], numbers[k][r])
-        for k in range(count):
-            for r in range(LANES):
-                code.store(numbers[k][r], tiles, first, LANES * k + r)
+        for top in range(0, LANES, _ROWS):
+            places = [[LANES * k + top + r for r in range(_ROWS)] for k in range(count)]
+            numbers = [[code.load(tiles, first, place) for place in own] for own in places]
+            for m in range(RANK):
+                vector = builder.gep(vectors, [builder.mul(width, size(m))])
+                across = [code.load(vector, column, k) for k in range(count)]
+                for r in range(_ROWS):
+                    down = builder.load(builder.gep(vector, [builder.add(row, size(top + r))]))
+                    factor = code.spread(builder.fneg(down))
+                    for k in range(count):
+                        numbers[k][r] = code.multiply_add(factor, across[k], numbers[k][r])
+            for k in range(count):
+                for r in range(_ROWS):
+                    code.store(numbers[k][r], tiles, first, places[k][r])
 
     return downdate_tiles
 
@@ -110,24 +129,58 @@ def unpack(tiles: Array, P: Array) -> None:
 
 
 @jit
-def packed_product(tiles: Array, x: Array, v: Array) -> None:
-    """v = P x of a packed matrix, (padded D,)."""
-    first = 0
-    for block in range(x.shape[0] // LANES):
-        multiply_row(tiles, first, block, x, v)
-        first += (block + 1) * _TILE
+def multiply_rows(tiles: Array, first: int, block: int, X: Array, filled: Array, ends: Array, V: Array) -> None:
+    """Give rows of V what the row of tiles `block`, which begins at `first`, has to do with those of X.
+
+    - X, V: Shape (n or more, padded D).
+    - filled, ends: The tiles before this one in which each row of X is not 0, int64 of shape (n, tiles of a row), and
+      how many these are, (n,); updated.
+    """
+    for r in range(ends.shape[0]):
+        x, is_filled = X[r], False
+        for i in range(block * LANES, (block + 1) * LANES):
+            is_filled |= x[i] != 0.0
+        if is_filled:
+            add_row(tiles, first, block, filled[r], block, x, V[r])
+            filled[r, ends[r]] = block
+            ends[r] += 1
+        else:
+            sum_row(tiles, first, block, filled[r], ends[r], x, V[r])
 
 
 @jit
-def packed_downdate(tiles: Array, vectors: Array) -> None:
-    """P -= sum of c c^T over the rows c of `vectors`, (8, padded D), in one pass over a packed matrix."""
+def downdate_row(tiles: Array, first: int, block: int, vectors: Array) -> None:
+    """P -= sum of c c^T over the rows c of `vectors`, (8, padded D), in the row of tiles that begins at `first`."""
+    row, column = block * LANES, 0
+    while column < row:
+        downdate_two(tiles, first, vectors, row, column)
+        first += 2 * _TILE
+        column += 2 * LANES
+    if column == row:
+        downdate_one(tiles, first, vectors, row, column)
+
+
+@jit
+def settled_products(tiles: Array, is_due: bool, late: Array, diagonals: Array, X: Array, V: Array, n: int) -> None:
+    """The products of a packed matrix, which takes what is due first, with some vectors at once: one pass over it.
+
+    Each vector has the bits that it would have alone.
+
+    - is_due: Whether anything is.
+    - late: Vectors c whose c c^T are due, (8, padded D); those that are not are 0, and so are all afterwards.
+    - diagonals: Of shape (2, D): what the diagonal will be, and what the products would make it; the same afterwards.
+    - X, V: The first n rows of X are multiplied, those of V filled; shape (n or more, padded D).
+    """
+    D, n_blocks = diagonals.shape[1], late.shape[1] // LANES
+    filled, ends = np.empty((n, n_blocks), np.int64), np.empty(n, np.int64)
+    ends[:] = 0
     first = 0
-    for row in range(0, vectors.shape[1], LANES):
-        column = 0
-        while column < row:
-            downdate_two(tiles, first, vectors, row, column)
-            first += 2 * _TILE
-            column += 2 * LANES
-        if column == row:
-            downdate_one(tiles, first, vectors, row, column)
-            first += _TILE
+    for block in range(n_blocks):
+        if is_due:
+            downdate_row(tiles, first, block, late)
+            for i in range(block * LANES, min((block + 1) * LANES, D)):
+                tiles[place(i, i)] = diagonals[1, i] = diagonals[0, i]
+        multiply_rows(tiles, first, block, X, filled, ends, V)
+        first += (block + 1) * _TILE
+    if is_due:
+        late[:] = 0.0

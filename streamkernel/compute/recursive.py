@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.jit import Array, jit, jit_reduction
-from streamkernel.compute.packed import packed_downdate, packed_product, place
+from streamkernel.compute.packed import settled_products
 from streamkernel.compute.vectors import multiply_add
 
 #: What of a diagonal is rounding, in parts of its bound.
@@ -147,16 +147,14 @@ def learn_least_squares(
 
 
 @jit
-def late_product(tiles: Array, late: Array, n_late: int, diagonals: Array, x: Array, v: Array) -> None:
+def late_product(late: Array, n_late: int, diagonals: Array, x: Array, v: Array) -> None:
     """v = P x of a packed matrix from which some outer products, and on whose diagonal some drift, are still due.
 
-    - tiles: The packed matrix.
     - late: Vectors c whose c c^T are due, the first `n_late` of (8, padded D).
     - diagonals: Of shape (2, D): the diagonal of P, and what the matrix and the products alone would make it.
     - x: Shape (padded D,).
-    - v: Filled, shape (padded D,).
+    - v: The product of the matrix, as `settled_products` gives it, shape (padded D,); updated.
     """
-    packed_product(tiles, x, v)
     for m in range(n_late):
         _subtract(v, dot(late[m], x), late[m])
     for i in range(diagonals.shape[1]):
@@ -173,11 +171,8 @@ def move_diagonal(c: Array, drift: float, largest: float, diagonals: Array) -> N
 
 @jit
 def settle(tiles: Array, late: Array, diagonals: Array) -> None:
-    """Let a packed matrix take what is due, as `late_product` has it; rows of `late` that are not due are 0."""
-    packed_downdate(tiles, late)
-    for i in range(diagonals.shape[1]):
-        tiles[place(i, i)] = diagonals[1, i] = diagonals[0, i]
-    late[:] = 0.0
+    """Let a packed matrix take what is due."""
+    settled_products(tiles, True, late, diagonals, late, late, 0)
 
 
 @jit
@@ -222,7 +217,6 @@ def learn_soundly(
 
 @jit
 def learn_least_squares_late(
-    tiles: Array,
     W: Array,
     late: Array,
     n_late: int,
@@ -236,14 +230,14 @@ def learn_least_squares_late(
 ) -> None:
     """As `learn_least_squares`, but only every eighth record changes a packed P, by all that is due then.
 
-    So a large P is read once a record, and written once in eight.
+    So a large P is read and written once in eight records, where these come together.
 
-    - tiles, late, n_late, diagonals: As `late_product` has them; updated, but for the number, which is one more after
-      each record, and 0 after 8.
+    - late, n_late, diagonals: As `late_product` has them; updated, but for the number, which is one more after each
+      record. After 8 the matrix is to be settled.
     - W, errors, weight, drift, largest: As `learn_least_squares` has them.
-    - x, v: The record's columns, and room, shape (padded D,).
+    - x, v: The record's columns, and its product, as `late_product` has them, shape (padded D,); the latter is updated.
     """
-    late_product(tiles, late, n_late, diagonals, x, v)
+    late_product(late, n_late, diagonals, x, v)
     gain = sound_gain(dot(x, v), weight, diagonals[0], largest, v)
     for k in range(W.shape[0]):
         _subtract(W[k], -errors[k] * gain, v)
@@ -251,8 +245,6 @@ def learn_least_squares_late(
     for i in range(v.shape[0]):
         late[n_late, i] = root * v[i]
     move_diagonal(late[n_late], drift, largest, diagonals)
-    if n_late + 1 == late.shape[0]:
-        settle(tiles, late, diagonals)
 
 
 @jit

@@ -53,8 +53,7 @@ def heads_and_linear(D, L, K, E=2, scales=1):
     E, L = (0, 1) if L is None else (E, L)
     heads = LeastSquaresHeads(RIDGE, DRIFTS)
     heads.begin(D, scales * K)
-    tiles, W, late, n_late, diagonals, _, _, room = heads.arrays
-    return tiles, W, late, n_late, diagonals, room, np.tile(np.eye(L) / RIDGE, (E, 1, 1)), np.zeros((E, K, L))
+    return *heads.arrays[:5], np.tile(np.eye(L) / RIDGE, (E, 1, 1)), np.zeros((E, K, L))
 
 
 def stacks_of(n):
@@ -69,8 +68,8 @@ def stacks(matrices):
 
 def named(matrices, rates):
     """The matrices of `heads_and_linear`, the first ones, as compiled code has them."""
-    *heads, room, linear_P, linear_W = matrices[:8]
-    return Heads(*heads, DRIFTS, RIDGE, room), Linear(linear_P, linear_W, rates[: len(linear_P)], RIDGE)
+    *heads, linear_P, linear_W = matrices[:7]
+    return Heads(*heads, DRIFTS, RIDGE), Linear(linear_P, linear_W, rates[: len(linear_P)], RIDGE)
 
 
 def plain(*parts):
@@ -110,8 +109,8 @@ def copied(state):
     """The state's arrays, copied: those of heads, linear experts and stacks, the others, the memory, and the forest."""
     parts = [part.copy() for part in state]
     n_forest, n_memory = len(trees.Forest._fields), len(memories.Ring._fields)
-    of_both, forest = parts[10:-n_forest], trees.Forest(*parts[-n_forest:])
-    return parts[:10], of_both[:-n_memory], memories.Ring(*of_both[-n_memory:]), forest
+    of_both, forest = parts[9:-n_forest], trees.Forest(*parts[-n_forest:])
+    return parts[:9], of_both[:-n_memory], memories.Ring(*of_both[-n_memory:]), forest
 
 
 def settled(matrices):
@@ -212,6 +211,6 @@ def assert_nothing_is_read_above_the_diagonal(through, stream):
 def _without_upper(state):
     """P of linear experts and stacks with NaN above the diagonal, everything else as it is."""
     state = [part.copy() for part in state]
-    for P in (state[6], state[8]):
+    for P in (state[5], state[7]):
         P[:, *np.triu_indices(P.shape[1], 1)] = np.nan
     return tuple(state)

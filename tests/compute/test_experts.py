@@ -27,11 +27,6 @@ def _copied(heads):
     return Heads(*(part.copy() if isinstance(part, np.ndarray) else part for part in heads))
 
 
-def _bits(heads):
-    """Of all but the room."""
-    return passes.bits(heads[:5])
-
-
 def _assert_heads(heads, twins):
     P, W, *_ = naive.settled_heads(heads)
     np.testing.assert_allclose(np.tril(P), np.tril(twins[0]), rtol=1e-9, atol=1e-9)
@@ -44,13 +39,38 @@ def _assert_heads(heads, twins):
 def test_update_heads(D, K, weight):
     rng = np.random.default_rng(D + K)
     heads, Phi, truths, _ = _heads(rng, D, K)
-    twins = naive.settled_heads(heads)
-    for n in range(10):  # past the one that changes P
+    twins, ahead = naive.settled_heads(heads), kernels.look_ahead(heads, Phi, np.ones(20, np.bool_))
+    for n in range(20):  # past those that change P
         scores = rng.normal(size=(5, K))  # those of two other experts are not theirs
         twins = *naive.update_heads(twins, Phi[n], truths[n], scores, weight), DRIFTS, RIDGE
-        kernels.update_heads(heads, Phi[n], truths[n], scores, weight, np.full(K, np.nan))
+        kernels.update_heads(heads, ahead, truths[n], scores, weight, np.full(K, np.nan))
         assert heads.n_late[0] == (20 + n + 1) % 8
         _assert_heads(heads, twins)
+
+
+@pytest.mark.parametrize("D", [1, 5, 14])
+@pytest.mark.parametrize("n_learned", [0, 1, 3, 9])
+@pytest.mark.parametrize("is_due", [False, True])
+def test_records_ahead(D, n_learned, is_due):
+    """Those that come before the matrices change: four are due to them, or eight."""
+    rng = np.random.default_rng(D + n_learned)
+    heads, Phi, _, _ = _heads(rng, D, 2)
+    learned = rng.permutation(np.arange(20) < n_learned)
+    X, V = naive.look_ahead(heads, Phi, learned)
+    ahead = kernels.look_ahead(heads, Phi, learned)
+    if is_due:
+        heads.late[:, 4:, :D], heads.n_late[0] = rng.normal(size=(3, 4, D)) / 9, 0
+        ahead.places[1] = 0
+        X, V = naive.multiply_ahead(heads, Phi, learned, True)
+        kernels.multiply_ahead(heads, ahead, True)
+        assert not heads.late.any()
+    n = min(n_learned, 8 if is_due else 4)
+    assert ahead.places[0] == 0
+    assert learned[: ahead.places[1]].sum() == len(X) == n
+    assert ahead.X[:n, :D].tolist() == X.tolist()
+    np.testing.assert_allclose(ahead.V[:, :n, :D], V, rtol=1e-9, atol=1e-9)
+    assert not ahead.X[:, D:].any()
+    assert not ahead.V[:, :n, D:].any()
 
 
 @pytest.mark.parametrize("K", [1, 2, 12])
@@ -69,7 +89,7 @@ def test_a_weight_of_0_leaves_a_record_out():
     weights[left], truths[left] = 0, np.nan
     kernels.replay(Phi, truths, weights, heads)
     kernels.replay(Phi[~left], truths[~left], weights[~left], others)
-    assert _bits(heads) == _bits(others)
+    assert passes.bits(heads[:5]) == passes.bits(others[:5])
 
 
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.sampled_from([0.0, 1e-3, 1.0, 7.0])), max_size=30))

@@ -37,7 +37,7 @@ def _stream(D, L, K, n_trees, memory, n_past=0, dtype=np.float32):
     labels[rng.random(len(Phi)) < 0.2] = -1
     forest = passes.forest_of(2, n_trees, K)
     matrices = passes.heads_and_linear(D, L, K)
-    n_experts = 3 + len(matrices[6]) + len(forest.targets) + (len(LABEL_EXPERTS) if memory else 0) + n_past
+    n_experts = 3 + len(matrices[5]) + len(forest.targets) + (len(LABEL_EXPERTS) if memory else 0) + n_past
     size, past = min(K, 5), rng.integers(-1, K, size=(len(Phi), n_past))
     others = np.full(3, np.log(4.0)), np.zeros(n_experts + 3), np.zeros(3), np.zeros((size, size)), np.ones(1)
     matrices += passes.stacks_of(n_experts)

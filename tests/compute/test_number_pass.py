@@ -39,7 +39,7 @@ def _stream(D, L, n_trees, memory, n_past=0, dtype=np.float32, absolute=False):
     targets[rng.random(len(Phi)) < 0.2] = np.nan
     forest = passes.forest_of(1, n_trees, 1)
     matrices, T = passes.heads_and_linear(D, L, 1, scales=2), len(forest.targets)
-    n_experts = 2 * 3 + len(matrices[6]) + 2 * T + 1 + (len(NUMBER_EXPERTS) if memory else 0)
+    n_experts = 2 * 3 + len(matrices[5]) + 2 * T + 1 + (len(NUMBER_EXPERTS) if memory else 0)
     n_last = 1 + n_past + len(passes.STACK_DRIFTS)
     past = 60 + 5 * rng.normal(size=(len(Phi), n_past))
     sizes = 1 + T, SIZE, SIZE, n_experts + n_last, 2, 3, 1 + RESIDUALS, SIZE, 1 + MAGNITUDES, 2, MEDIAN * absolute

@@ -150,11 +150,11 @@ def test_learn_soundly(D, weight, drift, largest):
 @pytest.mark.parametrize("n", [0, 1, 5, 8])
 def test_late_product(D, n):
     rng = np.random.default_rng(D + n)
-    P, x, v, (late, diagonals) = _positive(rng, D), rng.normal(size=D), np.full(padded(D), np.nan), _late(rng, D, n)
+    P, x, (late, diagonals) = naive.symmetric(_positive(rng, D)), rng.normal(size=D), _late(rng, D, n)
     diagonals[1] = np.diag(P) - (late**2).sum(axis=0)
-    expected = naive.late_product(np.tril(P), late, n, diagonals, x)
+    expected, v = naive.late_product(P, late, n, diagonals, x), _padded(P @ x)
     late[n:] = np.nan  # nobody reads what is not due
-    kernels.late_product(_packed(P), _padded(late), n, diagonals, _padded(x), v)
+    kernels.late_product(_padded(late), n, diagonals, _padded(x), v)
     assert np.allclose(v, _padded(expected), atol=1e-12)
 
 
@@ -189,22 +189,25 @@ def test_settle(D, n):
 def test_learn_least_squares_late(D, K, weight, drift, largest):
     """Records enough that the matrix changes twice, and more are due."""
     rng = np.random.default_rng(100 * D + K)
-    P, W, late, v = _positive(rng, D), rng.normal(size=(K, D)), np.zeros((RANK, padded(D))), np.empty(padded(D))
+    P, W, late = _positive(rng, D), rng.normal(size=(K, D)), np.zeros((RANK, padded(D)))
     P *= min(1.0, largest / np.diag(P).max())
     exact_P, exact_W = np.tril(P), W.copy()
     tiles, diagonals = _packed(P), np.array([np.diag(P)] * 2)
     for n in range(2 * RANK + 3):
         phi, errors = rng.normal(size=D), rng.normal(size=K)
         exact_P, exact_W = naive.learn_least_squares_late(exact_P, exact_W, phi, errors, weight, drift, largest)
+        whole, v = np.empty((D, D)), _padded(naive.symmetric(naive.unpack(tiles, D)) @ phi)
         arguments = diagonals, _padded(phi), errors, weight, drift, largest, v
-        kernels.learn_least_squares_late(tiles, W, late, n % RANK, *arguments)
-        settled, whole = tiles.copy(), np.empty((D, D))
+        kernels.learn_least_squares_late(W, late, n % RANK, *arguments)
+        assert late.any(axis=1).sum() == n % RANK + 1
+        if n % RANK == RANK - 1:
+            kernels.settle(tiles, late, diagonals)
+        settled = tiles.copy()
         kernels.settle(settled, late.copy(), diagonals.copy())
         unpack(settled, whole)
         assert np.allclose(whole, np.tril(exact_P), atol=1e-10, rtol=1e-10)
         assert np.allclose(W, exact_W, atol=1e-10, rtol=1e-10)
-        assert late.any(axis=1).sum() == (n + 1) % RANK
-    assert not v[D:].any()
+        assert not v[D:].any()
 
 
 @pytest.mark.parametrize("n", [1, 7, 64, 267])

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.naive.features import _dot
 from tests.naive.moments import take_target
-from tests.naive.packed import unpack
+from tests.naive.packed import settled_products, unpack
 from tests.naive.recursive import learn_least_squares_late, settle
 from tests.naive.softmax import softmax_into
 
@@ -31,10 +31,22 @@ def count_loss(block, loss):
 
 def settled_heads(heads):
     """Matrices to which nothing is due, coefficients, drifts and ridge, of what compiled code has."""
-    tiles, W, late, n_late, diagonals, drifts, ridge, _ = heads
+    tiles, W, late, n_late, diagonals, drifts, ridge = heads
     parts = zip(tiles, late, diagonals, strict=True)
     P = [settle(unpack(t, W.shape[2]), c[: n_late[0], : W.shape[2]], d) for t, c, d in parts]
     return P, W, drifts, ridge
+
+
+def multiply_ahead(heads, Phi, learned, is_due):
+    """Records that are learned next, as many as fill what is due, and their products with each matrix."""
+    D, n_late = heads.W.shape[2], 0 if is_due else heads.n_late[0]
+    X = Phi[learned][: 8 - n_late]
+    parts = zip(heads.tiles, heads.late[:, :, :D], heads.diagonals, strict=True)
+    return X, [settled_products(unpack(tiles, D), is_due, late, diagonals, X)[1] for tiles, late, diagonals in parts]
+
+
+def look_ahead(heads, Phi, learned):
+    return multiply_ahead(heads, Phi, learned, False)
 
 
 def update_heads(heads, phi, truth, scores, weight):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.naive.recursive import symmetric
+from tests.naive.recursive import settle, symmetric
 
 #: Rows and columns of a tile.
 SIDE = 8
@@ -35,12 +35,29 @@ def unpack(tiles, D):
     return np.array([[whole[i, j] if j <= i else 0.0 for j in range(D)] for i in range(D)])
 
 
-def packed_product(tiles, x):
-    return symmetric(unpack(tiles, len(x))) @ x
+def _spans(block):
+    """The rows of a row of tiles, and the columns before them."""
+    return slice(SIDE * block, SIDE * block + SIDE), slice(0, SIDE * block)
 
 
-def packed_downdate(tiles, vectors):
-    whole = symmetric(unpack(tiles, vectors.shape[1]))
-    for c in vectors:
-        whole -= np.outer(c, c)
-    return pack(whole)
+def multiply_rows(P, block, X, V):
+    """Of a whole matrix; and the tiles up to this one in which each row of X is not 0."""
+    own, before = _spans(block)
+    V = np.array(V)
+    V[:, own] = X[:, : own.stop] @ P[own, : own.stop].T
+    V[:, before] += X[:, own] @ P[own, before]
+    return V, [[b for b in range(block + 1) if x[_spans(b)[0]].any()] for x in X]
+
+
+def downdate_row(P, block, vectors):
+    """Of a whole matrix, of which the row of tiles changes alone, and not past its last one."""
+    own, _ = _spans(block)
+    P = np.array(P)
+    P[own, : own.stop] -= vectors[:, own].T @ vectors[:, : own.stop]
+    return P
+
+
+def settled_products(P, is_due, late, diagonals, X):
+    """The matrix and its products."""
+    P = settle(P, late, diagonals) if is_due else symmetric(P)
+    return P, X @ P
