@@ -62,10 +62,13 @@ class FetchedRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
         chunks: list[Messages] = []
         for whole, some in groupby(found, _is_batch):
             if whole:
-                chunks += [one.value[one.value.before(self.fetch_offset) :] for one in some]
+                chunks += [one.value for one in some]
             else:  # of the formats before, or of a batch that is odd
                 chunks.append(Messages.of(some))
-        return _Taken([Messages.joined(chunks)] if chunks else [])
+        if not chunks:
+            return _Taken()
+        chunks[0] = chunks[0][chunks[0].before(self.fetch_offset) :]
+        return _Taken([Messages.joined(chunks)])
 
     def _failure(self, error: Exception) -> Exception:
         partition, first = self.topic_partition.partition, max(self.next_fetch_offset, self.fetch_offset)

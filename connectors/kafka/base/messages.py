@@ -93,16 +93,16 @@ class Messages:
         """Return messages that follow one another as one."""
         if len(several) == 1 and isinstance(several[0].buffer, bytes):
             return several[0]
-        parts, all_columns, length = [], [], 0
-        for messages in several:
-            columns = messages.columns.copy()
-            # What was cut off at either end is left behind. A message is no shorter than from its key on.
-            first, last = columns[KEY, 0], columns[KEY, -1] + columns[SIZE, -1]
-            columns[[KEY, VALUE, HEADERS]] += length - first
-            parts.append(memoryview(messages.buffer)[first:last])
-            all_columns.append(columns)
-            length += len(parts[-1])
-        return cls(b"".join(parts), np.concatenate(all_columns, axis=1))
+        columns = np.concatenate([messages.columns for messages in several], axis=1)
+        counts = [len(messages) for messages in several]
+        last = np.cumsum(counts) - 1
+        # What was cut off at either end is left behind. A message is no shorter than from its key on.
+        firsts, ends = columns[KEY, last + 1 - counts], columns[KEY, last] + columns[SIZE, last]
+        edges = zip(several, firsts.tolist(), ends.tolist(), strict=True)
+        parts = [memoryview(one.buffer)[first:end] for one, first, end in edges]
+        lengths = np.array(list(map(len, parts)))
+        columns[[KEY, VALUE, HEADERS]] += np.repeat(np.cumsum(lengths) - lengths - firsts, counts)
+        return cls(b"".join(parts), columns)
 
     def __len__(self) -> int:
         return int(self.columns.shape[1])
