@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.features import add_scores, column_means, mean_outer, paired_features
+from streamkernel.compute.features import add_scores, column_means
 from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.moments import scale
 
@@ -125,17 +125,6 @@ def choose_block(
     else:
         block, margin = checked_block(beta, gbar, gamma, squared, variance)
     return block, margin if block >= 0 else np.nan, pulls
-
-
-@jit
-def block_gradient(X: Array, W: Array, block: int, sine: Array, weighted: Array, phi: Array, G: Array) -> None:
-    """Fill the features phi (B, 2 F) of a block, as `paired_features` does, and its gradient G (K, 2 F), unless empty.
-
-    W has the frequencies of all blocks, and `weighted`, (B, K), the gradients of the records.
-    """
-    paired_features(X, W, block * (phi.shape[1] // 2), sine, phi)
-    if G.shape[0]:
-        mean_outer(phi, weighted, G)
 
 
 @jit

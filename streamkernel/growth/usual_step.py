@@ -1,17 +1,16 @@
 """The usual step, compiled: of cached frequencies, by a policy of ours, under a loss with bounded gradients."""
 
-import math
-
 import numpy as np
 
-from streamkernel.compute.cholesky import add_products
 from streamkernel.compute.features import SINE, Scaling
-from streamkernel.compute.growing_step import block_gradient, choose_block, move_block, score_rows
-from streamkernel.expansion.expansion import LARGEST_COEFFICIENT, Expansion
+from streamkernel.compute.growing_run import Naming
+from streamkernel.compute.growing_step import score_rows
+from streamkernel.expansion.expansion import Expansion
 from streamkernel.expansion.sources import Drawn
-from streamkernel.growth.cdsg import CDSG, MOST_OUTPUTS, closest
+from streamkernel.growth.cdsg import CDSG, MOST_OUTPUTS
 from streamkernel.growth.dsg import DSG
 from streamkernel.growth.history import StepUndo
+from streamkernel.growth.step_run import StepRun
 from streamkernel.growth.udsg import UDSG
 from streamkernel.growth.updates import BlockUpdates
 from streamkernel.growth.waiting import MiniBatch
@@ -19,7 +18,8 @@ from streamkernel.losses import gradient_bound
 from streamkernel.records.learning_targets import LearningTargets
 from streamkernel.state import Array
 
-_NO_GRADIENT = np.zeros((0, 0))
+#: More blocks than there ever are.
+_NO_END = 2**62
 
 
 class UsualStep:
@@ -29,7 +29,9 @@ class UsualStep:
         self._updates = updates
         choice, targets = updates.choice, updates.targets
         policy = choice.growth
-        self._checks = type(policy) is CDSG
+        grow, reuse = (policy.grow, policy.reuse) if type(policy) is UDSG else (1, 0)
+        most = _NO_END if choice.max_blocks is None else choice.max_blocks
+        self._naming = Naming(type(policy) is CDSG, False, grow, grow + reuse, np.uint64(0), most)
         self._is_usual = (
             (type(policy) in (DSG, UDSG) or (type(policy) is CDSG and policy.cap == 1))
             and choice.feature_scale.is_bounded
@@ -57,64 +59,15 @@ class UsualStep:
         score_rows(values, learned, *moments, W, alpha, expansion.n_features, factor, SINE[X.dtype], X, scores)
         return scores
 
-    def for_step(self, keys: Array) -> Array | None:
-        """The frequencies of all blocks of the next step; None if it is no usual one. The first is not: it measures."""
+    def begins(self, keys: Array) -> bool:
+        """Whether the next step is a usual one. The first is not: it measures."""
         updates = self._updates
         begun = updates.expansion.n_blocks and (updates.history.gamma_0 or updates.choice.step is not None)
-        return self.frequencies(keys, updates.blocks_per_step) if self._is_usual and begun else None
+        return bool(self._is_usual and begun) and self.frequencies(keys, updates.blocks_per_step) is not None
 
-    def take(self, batch: MiniBatch, W: Array, X: Array, scores: Array, undo: StepUndo) -> None:
-        """Take a step as `BlockUpdates.take_step` does; the scores are written over."""
+    def run(self, batch: MiniBatch, keys: Array, undo: StepUndo | None) -> StepRun:
+        """Usual steps from a mini-batch on, whose records have scores; `undo` is one that the caller has."""
         updates = self._updates
-        expansion, history = updates.expansion, updates.history
-        expansion.widen(scores.shape[1])
-        history.widen(scores.shape[1])
-        for number in range(updates.blocks_per_step):
-            moved = self._update(batch, W, X, scores, number, undo)
-            if moved is None:
-                break
-            if number < updates.blocks_per_step - 1:
-                shrink, phi, delta = moved
-                scores *= shrink
-                add_products(phi.astype(np.float64), delta, scores)
-        history.end_step(len(scores))
-
-    def _update(
-        self, batch: MiniBatch, W: Array, X: Array, scores: Array, number: int, undo: StepUndo
-    ) -> tuple[float, Array, Array] | None:
-        """Update a block: by what all coefficients shrink, its features and move; None where no record pulls."""
-        updates = self._updates
-        expansion, history, choice = updates.expansion, updates.history, updates.choice
-        (n, K), F = scores.shape, expansion.block_size
-        g = np.ascontiguousarray(updates.targets.gradient(batch.y, scores), np.float64)
-        gamma, by_class = choice.step_size(batch), K > MOST_OUTPUTS
-        bound, largest_weight = choice.gradient_bound(batch)
-        variance = choice.variance(largest_weight if by_class else bound, batch)
-        weighted, gbar, t = np.empty((n, K)), np.empty(K), history.t * updates.blocks_per_step + number
-        beta = history.beta
-        block, margin, pulls = choose_block(g, batch.w, by_class, gamma, gamma**2, variance, beta, weighted, gbar)
-        if not self._checks:
-            block, margin = choice.foreseen(t), math.nan
-        elif block < 0:
-            block = closest(beta, gbar) if choice.is_full else expansion.n_blocks
-        shrink = updates.shrink(gamma)
-        undo.before_decay(shrink)
-        if not pulls:
-            expansion.decay(shrink)
-            history.decay(shrink)
-            return None
-        phi, G = np.empty((n, 2 * F), X.dtype), np.empty((K, 2 * F))
-        block_gradient(X, W, block, SINE[X.dtype], weighted, phi, _NO_GRADIENT if updates.preconditioned else G)
-        if updates.preconditioned:
-            G = updates.preconditioned_gradient(phi, g, batch.w)
-        is_new = block == expansion.n_blocks
-        expansion.decay(shrink)
-        history.decay(shrink)
-        undo.before_move(block)  # which makes room for a new one
-        history.make_room(block)
-        move_block(
-            block, gamma, expansion.scale, LARGEST_COEFFICIENT, G, gbar, expansion.terms[0].alpha, history.all_beta
-        )
-        expansion.n_blocks += is_new
-        history.count(is_new, math.nan if updates.preconditioned else margin)
-        return shrink, phi, G
+        n_new, by_class = updates.blocks_per_step, updates.expansion.n_outputs > MOST_OUTPUTS
+        naming = self._naming._replace(by_class=by_class, seed=np.uint64(updates.expansion.seed))
+        return StepRun(updates, naming, batch, len(keys), lambda: self.frequencies(keys, n_new), undo)

@@ -39,7 +39,7 @@ class Classes(Targets):
 
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
         labels = list(ys) if _PLAIN_OR_NONE.issuperset(map(type, ys)) else [plain_label(y) for y in ys]
-        if self._columns.keys() >= set(labels):
+        if self.are_known(labels):
             return labels, 0
         seen = dict.fromkeys(self.labels)
         n_ignored = 0
@@ -59,6 +59,10 @@ class Classes(Targets):
         """Whether a label has no column yet."""
         return label not in self._columns
 
+    def are_known(self, labels: Sequence[Any]) -> bool:
+        """Whether each label has a column; None is none."""
+        return self._columns.keys() >= set(labels)
+
     def known(self, y: Any) -> float | None:
         """The column of a plain label that has one; None for anything else."""
         return self._columns.get(y) if type(y) in PLAIN_LABELS else None
@@ -70,7 +74,7 @@ class Classes(Targets):
     def admit(self, ys: Sequence[Any]) -> Encoded:
         before = np.zeros((len(ys), 2))
         before[:, 0] = len(self.labels)
-        if not self._columns.keys() >= set(ys):
+        if not self.are_known(ys):
             for i, label in enumerate(ys):
                 before[i, 0] = len(self.labels)
                 if label not in self._columns:

@@ -100,18 +100,6 @@ def test_nothing_pulls_where_no_record_has_a_weight():
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("plain", [True, False])
-def test_block_gradient(dtype, plain):
-    values, W, _, g, _ = _drawn(dtype)
-    phi, G = np.empty((N, 2 * F), dtype), np.empty((K if plain else 0, 2 * F))
-    kernels.block_gradient(values.astype(dtype), W, BLOCKS, SINE[dtype], g, phi, G)
-    features, gradient = naive.block_gradient(values.astype(dtype), W, BLOCKS, F, g)
-    assert np.allclose(phi, features, atol=2e-6)
-    if plain:
-        assert np.allclose(G, gradient, atol=2e-6)
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("most", [1e30, 0.5])
 @pytest.mark.parametrize("keeps_beta", [True, False])
 @pytest.mark.parametrize("block", [1, BLOCKS])

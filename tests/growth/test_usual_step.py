@@ -7,8 +7,9 @@ import pytest
 from river.optim.schedulers import Constant
 
 from streamkernel import KernelClassifier, KernelRegressor
-from streamkernel.compute.growing_step import move_block
-from streamkernel.growth import CDSG, DSG, UDSG, usual_step
+from streamkernel.compute.growing_run import NUMBER
+from streamkernel.growth import CDSG, DSG, UDSG, step_run
+from streamkernel.growth.step_run import StepRun
 from streamkernel.growth.usual_step import UsualStep
 from streamkernel.kernels import Gaussian, Laplacian
 from streamkernel.losses import EpsilonInsensitive
@@ -53,14 +54,17 @@ def learned(model, records, by=37):
 def both_ways(make, records, monkeypatch):
     """What `learned` gives with the usual step, without it, and how many usual steps there were."""
     n_steps = 0
-    take = UsualStep.take
+    take = StepRun.take
 
     def counted(self, *given):
         nonlocal n_steps
-        n_steps += 1
-        take(self, *given)
+        history = self._updates.history
+        before = history.t
+        taken = take(self, *given)
+        n_steps += history.t - before
+        return taken
 
-    monkeypatch.setattr(UsualStep, "take", counted)
+    monkeypatch.setattr(StepRun, "take", counted)
     quick = learned(make(), records)
     monkeypatch.setattr(UsualStep, "frequencies", lambda *_: None)
     return quick, learned(make(), records), n_steps
@@ -107,15 +111,17 @@ def test_a_step_that_is_interrupted_in_its_second_block_is_undone(monkeypatch):
     learned(model, list(stream(400, 2)))
     parts = model._machine.expansion, model._machine.history
     before = [repr(part.state()) for part in parts]
-    calls = []
+    take_steps, n_updates = step_run.take_steps, []
 
     def interrupted(*given):
-        calls.append(move_block(*given))
-        if len(calls) == 2:
+        stage, at = take_steps(*given), given[-2]
+        n_updates.append(at[NUMBER])
+        if at[NUMBER] == 1:
             raise KeyboardInterrupt
+        return stage
 
-    monkeypatch.setattr(usual_step, "move_block", interrupted)
+    monkeypatch.setattr(step_run, "take_steps", interrupted)
     with pytest.raises(KeyboardInterrupt):
         learned(model, list(stream(200, 2)))
-    assert len(calls) == 2
+    assert n_updates[-1] == 1
     assert [repr(part.state()) for part in parts] == before

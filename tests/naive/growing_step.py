@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tests.naive.features import add_scores, paired_features
+from tests.naive.features import add_scores
 from tests.naive.moments import scale
 
 
@@ -47,12 +47,6 @@ def choose_block(g, weights, by_class, gamma, variance, beta):
     gbar = weighted.mean(axis=0)
     block, margin = (checked_by_class if by_class else checked_block)(beta, gbar, gamma, variance)
     return block, math.nan if block < 0 else margin, weighted.any(), weighted, gbar
-
-
-def block_gradient(X, W, block, F, weighted):
-    """The features and the gradient of a block."""
-    phi = paired_features(X, W, block * F, F)
-    return phi, weighted.T @ phi / len(weighted)
 
 
 def move_block(block, gamma, factor, most, G, gbar, alpha, beta):
