@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from river.optim.base import Scheduler
 
-from streamkernel.compute.features import Scaling
-from streamkernel.compute.growing_run import Arriving
+from streamkernel.compute.growing_step import Arriving
 from streamkernel.expansion.expansion import LARGEST_COEFFICIENT, AveragedSolution, Expansion
 from streamkernel.fields import state_mismatch, whole
 from streamkernel.growth import Growth
@@ -15,7 +14,6 @@ from streamkernel.growth.choice import BlockChoice
 from streamkernel.growth.feature_scale import FeatureScale, begin_expansion
 from streamkernel.growth.history import StepHistory, StepUndo
 from streamkernel.growth.record_machine import Figures, RecordMachine
-from streamkernel.growth.step_run import StepRun
 from streamkernel.growth.updates import BlockUpdates
 from streamkernel.growth.usual_step import UsualStep
 from streamkernel.growth.waiting import MiniBatch
@@ -180,7 +178,8 @@ class Machine(RecordMachine):
     def _pass_segment(
         self, rows: Rows, targets: Sequence[Any], weights: Array, learned: Array, predict: bool
     ) -> tuple[Encoded, Array] | None:
-        X, scores = self._scored(rows, learned, predict)
+        X = self._scaled(rows, learned)
+        scores = self.solution.scores(X, self.inputs.columns.keys, rows.extra_keys) if predict else None
         encoded = self.targets.admit(targets)
         if learned.any():
             kept = X[learned, : rows.values.shape[1]]
@@ -201,18 +200,6 @@ class Machine(RecordMachine):
             self.window.refit()
         return None if scores is None else (encoded, scores)
 
-    def _scored(self, rows: Rows, learned: Array, predict: bool) -> tuple[Array, Array | None]:
-        """Scaled rows, and their scores if wanted."""
-        solution, keys = self.solution, self.inputs.columns.keys
-        usual = predict and solution.n_blocks and not len(rows.extra_keys)
-        W = self._usual.frequencies(keys) if usual else None
-        if W is None:
-            X = self._scaled(rows, learned)
-            return X, solution.scores(X, keys, rows.extra_keys) if predict else None
-        X = np.empty(rows.values.shape, self.dtype)
-        scaling = self.inputs.scaler.scaling(X.shape[1])
-        return X, self._usual.score(solution, rows.values, learned, scaling, W, X)
-
     def _pass_usual(
         self, rows: Rows, targets: Sequence[Any], weights: Array, learned: Array, start: int
     ) -> tuple[Encoded, Array] | None:
@@ -228,11 +215,10 @@ class Machine(RecordMachine):
         before = {} if isinstance(own, Classes) else own.state()
         encoded, scores = own.admit(targets), np.empty((len(targets), own.n_outputs))
         values, y = np.ascontiguousarray(rows.values[start:]), encoded.y.reshape(len(scores), 1)
-        run = self._run_of(None)
         try:
-            run.take(Arriving(values, learned[start:], y, weights[start:], scores), self._scaling)
+            self._take_usual(Arriving(values, learned[start:], y, weights[start:], scores), None)
         finally:
-            n = run.n_taken
+            n = self._usual.n_taken
             if n < len(targets) and before:  # the others come again, or never
                 own.load_state(before)
                 own.admit(targets[:n])
@@ -240,16 +226,11 @@ class Machine(RecordMachine):
             self._take_step()
         return (encoded, scores) if n == len(scores) else (Encoded(encoded.y[:n], encoded.before[:n]), scores[:n])
 
-    def _run_of(self, undo: StepUndo | None) -> StepRun:
-        """Usual steps from the mini-batch on."""
-        batch = self._batch
+    def _take_usual(self, arriving: Arriving, undo: StepUndo | None) -> None:
+        batch, inputs = self._batch, self.inputs
         if batch.scores is None or batch.scores.shape[1] != self.expansion.n_outputs:
             batch.take_scores(self._batch_scores()[1])
-        return self._usual.run(batch, self.inputs.columns.keys, undo)
-
-    @property
-    def _scaling(self) -> Scaling:
-        return self.inputs.scaler.scaling(len(self.inputs))
+        self._usual.take(batch, inputs.columns.keys, arriving, inputs.scaler.scaling(len(inputs)), undo)
 
     def _take_step(self) -> None:
         """One step of the algorithm on a full mini-batch, which is then empty; one that fails changes nothing else."""
@@ -267,7 +248,7 @@ class Machine(RecordMachine):
         if self._usual.begins(self.inputs.columns.keys):
             self.expansion.widen(self.targets.n_outputs)
             self.history.widen(self.targets.n_outputs)
-            self._run_of(undo).take(_NO_RECORDS, self._scaling)
+            self._take_usual(_NO_RECORDS, undo)
         if not self._batch.room:
             X, scores = self._batch_scores()
             self.updates.take_step(self._batch, X, self.inputs.columns.keys, scores, undo)

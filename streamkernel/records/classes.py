@@ -39,7 +39,7 @@ class Classes(Targets):
 
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
         labels = list(ys) if _PLAIN_OR_NONE.issuperset(map(type, ys)) else [plain_label(y) for y in ys]
-        if self.are_known(labels):
+        if self._columns.keys() >= set(labels):
             return labels, 0
         seen = dict.fromkeys(self.labels)
         n_ignored = 0
@@ -74,7 +74,7 @@ class Classes(Targets):
     def admit(self, ys: Sequence[Any]) -> Encoded:
         before = np.zeros((len(ys), 2))
         before[:, 0] = len(self.labels)
-        if not self.are_known(ys):
+        if not self._columns.keys() >= set(ys):
             for i, label in enumerate(ys):
                 before[i, 0] = len(self.labels)
                 if label not in self._columns:

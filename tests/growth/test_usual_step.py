@@ -7,9 +7,9 @@ import pytest
 from river.optim.schedulers import Constant
 
 from streamkernel import KernelClassifier, KernelRegressor
-from streamkernel.compute.growing_run import NUMBER
-from streamkernel.growth import CDSG, DSG, UDSG, step_run
-from streamkernel.growth.step_run import StepRun
+from streamkernel.compute import growing_step
+from streamkernel.compute.growing_step import NUMBER
+from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.growth.usual_step import UsualStep
 from streamkernel.kernels import Gaussian, Laplacian
 from streamkernel.losses import EpsilonInsensitive
@@ -54,17 +54,16 @@ def learned(model, records, by=37):
 def both_ways(make, records, monkeypatch):
     """What `learned` gives with the usual step, without it, and how many usual steps there were."""
     n_steps = 0
-    take = StepRun.take
+    take = UsualStep.take
 
     def counted(self, *given):
         nonlocal n_steps
         history = self._updates.history
         before = history.t
-        taken = take(self, *given)
+        take(self, *given)
         n_steps += history.t - before
-        return taken
 
-    monkeypatch.setattr(StepRun, "take", counted)
+    monkeypatch.setattr(UsualStep, "take", counted)
     quick = learned(make(), records)
     monkeypatch.setattr(UsualStep, "frequencies", lambda *_: None)
     return quick, learned(make(), records), n_steps
@@ -111,7 +110,7 @@ def test_a_step_that_is_interrupted_in_its_second_block_is_undone(monkeypatch):
     learned(model, list(stream(400, 2)))
     parts = model._machine.expansion, model._machine.history
     before = [repr(part.state()) for part in parts]
-    take_steps, n_updates = step_run.take_steps, []
+    take_steps, n_updates = growing_step.take_steps, []
 
     def interrupted(*given):
         stage, at = take_steps(*given), given[-2]
@@ -120,7 +119,7 @@ def test_a_step_that_is_interrupted_in_its_second_block_is_undone(monkeypatch):
             raise KeyboardInterrupt
         return stage
 
-    monkeypatch.setattr(step_run, "take_steps", interrupted)
+    monkeypatch.setattr(growing_step, "take_steps", interrupted)
     with pytest.raises(KeyboardInterrupt):
         learned(model, list(stream(200, 2)))
     assert n_updates[-1] == 1
