@@ -3,8 +3,11 @@
 Matrices are float64, contiguous, and symmetric: only their upper triangle is read and written.
 """
 
+from typing import Any
+
 import numpy as np
 
+from streamkernel.compute.features import mean_outer
 from streamkernel.compute.jit import Array, jit
 from streamkernel.compute.recursive import dot
 from streamkernel.compute.vectors import multiply_add, wide
@@ -129,3 +132,46 @@ def add_products(phi: Array, delta: Array, scores: Array) -> None:
     for i in range(phi.shape[0]):
         for o in range(delta.shape[0]):
             scores[i, o] += dot(phi[i], delta[o])
+
+
+@jit
+def ridge_solution(phi: Array, P: Array, g: Array, weights: Array, ridge: float, curvature: float, out: Array) -> Any:
+    """Fill `out` (K, D) with (P^T P + ridge I)^-1 P^T g over a curvature; whether that is finite.
+
+    - phi, P: Features, (B, D), and these times the roots of the records' weights, float64.
+    - g, weights: Gradients, (B, K), and weights, (B,).
+    """
+    B, D, K = P.shape[0], P.shape[1], g.shape[1]
+    out[:] = 0
+    if ridge == 0.0 or not np.isfinite(ridge):
+        return ridge == 0.0
+    C = np.zeros((min(B, D), min(B, D)))
+    for i in range(C.shape[0]):
+        C[i, i] = ridge
+    residuals, dual = np.empty((B, K)), np.empty((K, B))
+    for i in range(B):
+        root = np.sqrt(weights[i])
+        for o in range(K):
+            dual[o, i] = g[i, o] * root
+            residuals[i, o] = dual[o, i] * root * B
+    if D <= B:
+        mean_outer(phi, residuals, out)
+        add_gram(P, 0, B, 0, 1.0, C)
+        factorize(C)
+        solve(C, out)
+    else:
+        # P^T (P P^T + r I)^-1 is the same, and of a matrix of records.
+        add_gram(np.ascontiguousarray(P.T), 0, D, 0, 1.0, C)
+        factorize(C)
+        solve(C, dual)
+        for i in range(B):
+            root = np.sqrt(weights[i])
+            for o in range(K):
+                residuals[i, o] = dual[o, i] * root * B
+        mean_outer(phi, residuals, out)
+    is_finite = True
+    for o in range(K):
+        for j in range(D):
+            is_finite = is_finite and np.isfinite(out[o, j])
+            out[o, j] /= curvature
+    return is_finite

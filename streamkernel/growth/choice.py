@@ -140,6 +140,13 @@ class BlockChoice:
             gamma_0 = 1 / max(1 / gamma_0 + L * scale.kappa * (1 / records.size - 1 / B), 1 / LARGEST)
         return default_step(gamma_0, history.t, HALVING)
 
+    def step_sizes(self, n: int, records: Any) -> list[float]:
+        """Those of the next n steps of full mini-batches, or fewer: a schedule is asked when its step is taken."""
+        if self.step is not None:
+            return [self.step_size(records)]
+        halving = PRECONDITIONED_HALVING if self.preconditioned else HALVING
+        return [default_step(self.history.gamma_0, self.history.t + later, halving) for later in range(n)]
+
     def gradient_bound(self, records: Any) -> tuple[float, float]:
         """M, which bounds the gradients times the weights, and the largest weight, at least 1."""
         M, largest_weight = gradient_bound(self.targets.loss), max(1.0, records.largest_weight)

@@ -171,9 +171,10 @@ class StepUndo:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self._undo()
+            self.undo()
 
-    def _undo(self) -> None:
+    def undo(self) -> None:
+        """Go back."""
         expansion = self._expansion
         if self._n_blocks:
             for block, kept in reversed(self._changed):

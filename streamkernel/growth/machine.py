@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from river.optim.base import Scheduler
 
+from streamkernel.compute.growing_step import Arriving
 from streamkernel.expansion.expansion import LARGEST_COEFFICIENT, AveragedSolution, Expansion
 from streamkernel.fields import state_mismatch, whole
 from streamkernel.growth import Growth
@@ -16,14 +17,17 @@ from streamkernel.growth.record_machine import Figures, RecordMachine
 from streamkernel.growth.updates import BlockUpdates
 from streamkernel.growth.usual_step import UsualStep
 from streamkernel.growth.waiting import MiniBatch
+from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import padded
 from streamkernel.records.rows import Rows
+from streamkernel.records.several import SeveralTargets
 from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State
 
 _NO_KEYS = np.zeros(0, np.uint64)
 _ONE = np.ones(1)
+_NO_RECORDS = Arriving(np.empty((0, 0)), np.empty(0, np.bool_), np.empty((0, 0)), np.empty(0), np.empty((0, 0)))
 
 
 class Machine(RecordMachine):
@@ -174,7 +178,8 @@ class Machine(RecordMachine):
     def _pass_segment(
         self, rows: Rows, targets: Sequence[Any], weights: Array, learned: Array, predict: bool
     ) -> tuple[Encoded, Array] | None:
-        X, scores = self._scored(rows, learned, predict)
+        X = self._scaled(rows, learned)
+        scores = self.solution.scores(X, self.inputs.columns.keys, rows.extra_keys) if predict else None
         encoded = self.targets.admit(targets)
         if learned.any():
             kept = X[learned, : rows.values.shape[1]]
@@ -195,27 +200,43 @@ class Machine(RecordMachine):
             self.window.refit()
         return None if scores is None else (encoded, scores)
 
-    def _scored(self, rows: Rows, learned: Array, predict: bool) -> tuple[Array, Array | None]:
-        """Scaled rows, and their scores if wanted."""
-        solution, keys = self.solution, self.inputs.columns.keys
-        usual = predict and solution.n_blocks and not len(rows.extra_keys)
-        W = self._usual.frequencies(keys) if usual else None
-        if W is None:
-            X = self._scaled(rows, learned)
-            return X, solution.scores(X, keys, rows.extra_keys) if predict else None
-        X = np.empty(rows.values.shape, self.dtype)
-        scaling = self.inputs.scaler.scaling(X.shape[1])
-        return X, self._usual.score(solution, rows.values, learned, scaling, W, X)
+    def _pass_usual(
+        self, rows: Rows, targets: Sequence[Any], weights: Array, learned: Array, start: int
+    ) -> tuple[Encoded, Array] | None:
+        own, waits = self.targets, self.warm_up is not None or self.window is not None
+        is_plain = not (waits or len(rows.extra_keys)) and rows.values.shape[1] == len(self.inputs)
+        if self._average is not None or not is_plain or isinstance(own, SeveralTargets):
+            return None
+        if own.n_outputs != self.expansion.n_outputs or not self._usual.begins(self.inputs.columns.keys):
+            return None
+        targets = targets[start:]
+        if isinstance(own, Classes) and not own.are_known(targets):  # a new one joins at a step
+            return None
+        before = {} if isinstance(own, Classes) else own.state()
+        encoded, scores = own.admit(targets), np.empty((len(targets), own.n_outputs))
+        values, y = np.ascontiguousarray(rows.values[start:]), encoded.y.reshape(len(scores), 1)
+        try:
+            self._take_usual(Arriving(values, learned[start:], y, weights[start:], scores), None)
+        finally:
+            n = self._usual.n_taken
+            if n < len(targets) and before:  # the others come again, or never
+                own.load_state(before)
+                own.admit(targets[:n])
+        if not self._batch.room:
+            self._take_step()
+        return (encoded, scores) if n == len(scores) else (Encoded(encoded.y[:n], encoded.before[:n]), scores[:n])
+
+    def _take_usual(self, arriving: Arriving, undo: StepUndo | None) -> None:
+        batch, inputs = self._batch, self.inputs
+        if batch.scores is None or batch.scores.shape[1] != self.expansion.n_outputs:
+            batch.take_scores(self._batch_scores()[1])
+        self._usual.take(batch, inputs.columns.keys, arriving, inputs.scaler.scaling(len(inputs)), undo)
 
     def _take_step(self) -> None:
         """One step of the algorithm on a full mini-batch, which is then empty; one that fails changes nothing else."""
         try:
             with StepUndo(self.expansion, self.history, self.feature_scale, self.targets) as undo:
-                W = self._usual.for_step(self.inputs.columns.keys)
-                if W is not None:
-                    self._usual.take(self._batch, W, *self._batch_scores(), undo)
-                else:
-                    self._learn_batch(undo)
+                self._learn_batch(undo)
                 if self._average is not None:
                     self._average.take(self.history.t)
         finally:
@@ -224,8 +245,13 @@ class Machine(RecordMachine):
     def _learn_batch(self, undo: StepUndo) -> None:
         if not self.expansion.n_blocks:
             begin_expansion(self.expansion, self._batch.rows(len(self.inputs)), self.inputs.columns.keys)
-        X, scores = self._batch_scores()
-        self.updates.take_step(self._batch, X, self.inputs.columns.keys, scores, undo)
+        if self._usual.begins(self.inputs.columns.keys):
+            self.expansion.widen(self.targets.n_outputs)
+            self.history.widen(self.targets.n_outputs)
+            self._take_usual(_NO_RECORDS, undo)
+        if not self._batch.room:
+            X, scores = self._batch_scores()
+            self.updates.take_step(self._batch, X, self.inputs.columns.keys, scores, undo)
 
     def _batch_scores(self) -> tuple[Array, Array]:
         """The rows of the mini-batch, and their scores, which may be written to."""

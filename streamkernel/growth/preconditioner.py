@@ -7,8 +7,7 @@ import math
 
 import numpy as np
 
-from streamkernel.compute.cholesky import add_gram, factorize, solve
-from streamkernel.compute.features import mean_outer
+from streamkernel.compute.cholesky import ridge_solution
 from streamkernel.finite import NotFiniteError
 from streamkernel.state import Array
 
@@ -52,38 +51,15 @@ def preconditioned_gradient(phi: Array, g: Array, weights: Array, curvature: flo
     Returns float64 of shape (K, 2 F).
     NotFiniteError: The features are so large that their products are not finite.
     """
-    B, D = phi.shape
-    roots = np.sqrt(weights)
-    P = phi * roots[:, None]
-    total = float(weights.sum())
-    ridge = float(np.einsum("ij,ij->", P, P)) / total if total else 0.0
-    out = np.empty((g.shape[1], D))
-    if not ridge:
-        out[:] = 0
-        return out
-    if not math.isfinite(ridge):
-        # By an infinite ridge the step would be 0, and the model would learn nothing without a word.
+    P = phi * np.sqrt(weights)[:, None]
+    out = np.empty((g.shape[1], phi.shape[1]))
+    # By an infinite ridge the step would be 0, and the model would learn nothing without a word.
+    if not ridge_solution(phi, P, np.ascontiguousarray(g), weights, ridge_of(P, weights), curvature, out):
         raise NotFiniteError(TOO_LARGE)
-    residuals = g * roots[:, None]
-    if D <= B:
-        mean_outer(phi, residuals * roots[:, None] * B, out)
-        _solve(P, ridge, out)
-    else:
-        # Phi^T (Phi Phi^T + r I)^-1 is the same, and of a matrix of records.
-        dual = np.ascontiguousarray(residuals.T)
-        _solve(np.ascontiguousarray(P.T), ridge, dual)
-        mean_outer(phi, dual.T * roots[:, None] * B, out)
-    if not np.isfinite(out).all():
-        raise NotFiniteError(TOO_LARGE)
-    out /= curvature
     return out
 
 
-def _solve(P: Array, ridge: float, b: Array) -> None:
-    """Replace each row of b by the x of (P^T P + ridge I) x = b."""
-    n, m = P.shape
-    C = np.zeros((m, m))
-    np.fill_diagonal(C, ridge)
-    add_gram(P, 0, n, 0, 1.0, C)
-    factorize(C)
-    solve(C, b)
+def ridge_of(P: Array, weights: Array) -> float:
+    """The ridge of features times the roots of the records' weights, float64 of shape (B, D); 0 without a weight."""
+    total = float(weights.sum())
+    return float(np.einsum("ij,ij->", P, P)) / total if total else 0.0

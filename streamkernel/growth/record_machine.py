@@ -220,6 +220,17 @@ class RecordMachine(abc.ABC):
     ) -> tuple[Encoded, Array] | None:
         """Predict, then learn, the records of a segment; encoded targets and scores, if wanted."""
 
+    def _pass_usual(
+        self,
+        rows: Rows,  # noqa: ARG002
+        targets: Sequence[Any],  # noqa: ARG002
+        weights: Array,  # noqa: ARG002
+        learned: Array,  # noqa: ARG002
+        start: int,  # noqa: ARG002
+    ) -> tuple[Encoded, Array] | None:
+        """Take records from `start` on, as their segments would be; None, and nothing is done, where it cannot."""
+        return None
+
     def _open_fast_path(self) -> GrowingFastPath:
         if self._fast_path.scaling.moments is not self.inputs.scaler.moments:  # other inputs since
             self._fast_path = GrowingFastPath(self.inputs, self.n_put_off)
@@ -232,12 +243,16 @@ class RecordMachine(abc.ABC):
         parts = []
         start, done = 0, 0
         while start < len(targets):
-            room = min((part.room for part in self._waiting()), default=len(targets))
-            stop = int(so_far.searchsorted(done + room)) + 1
-            segment = slice(start, min(stop, len(targets)))
-            own = rows if segment.stop - start == len(targets) else rows.part(segment)
-            part = self._pass_segment(own, targets[segment], weights[segment], learned[segment], predict)
-            if part:
+            part = self._pass_usual(rows, targets, weights, learned, start)
+            if part is not None:
+                segment = slice(start, start + len(part[1]))
+            else:
+                room = min((part.room for part in self._waiting()), default=len(targets))
+                stop = int(so_far.searchsorted(done + room)) + 1
+                segment = slice(start, min(stop, len(targets)))
+                own = rows if segment.stop - start == len(targets) else rows.part(segment)
+                part = self._pass_segment(own, targets[segment], weights[segment], learned[segment], predict)
+            if predict and part is not None:
                 parts.append(part)
             start = segment.stop
             done = int(so_far[start - 1])

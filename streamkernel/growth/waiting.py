@@ -95,11 +95,26 @@ class MiniBatch:
         self._y[new] = y
         self._w[new] = w
         if scores is not None and self._n_scored == self.n:
-            if scores.shape[1] != self._scores.shape[1]:  # from now on: a class joins at a step
-                self._scores = np.zeros((len(self._y), scores.shape[1]))
+            self._fit_scores(scores.shape[1])
             self._scores[new] = scores
             self._n_scored += len(y)
         self.n = new.stop
+
+    def room_of(self, n_inputs: int, n_outputs: int) -> tuple[Array, Array, Array, Array]:
+        """The room of rows, targets, weights and scores, with those that wait; the rows may be wider."""
+        self._widen(n_inputs)
+        self._fit_scores(n_outputs)
+        return self._X, self._y, self._w, self._scores
+
+    def take_scores(self, scores: Array) -> None:
+        """Have the scores (n, K) of the rows that wait."""
+        self._fit_scores(scores.shape[1])
+        self._scores[: self.n] = scores
+        self._n_scored = self.n
+
+    def let_wait(self, n: int) -> None:
+        """Let the first n of that room wait, which have scores."""
+        self.n = self._n_scored = n
 
     def append_one(self, values: Array, scaling: Scaling, y: Any) -> None:
         """Add a row as it came, float64 of shape (1, d), of weight 1: it is scaled here, and stays in the moments."""
@@ -149,6 +164,10 @@ class MiniBatch:
             raise state_mismatch("batch_targets")
         if len(y) or y.ndim > 1:
             self.append(X, y, w, None)
+
+    def _fit_scores(self, n_outputs: int) -> None:
+        if n_outputs != self._scores.shape[1]:  # from now on: a class joins at a step
+            self._scores = np.zeros((len(self._y), n_outputs))
 
     def _widen_targets(self, n_targets: int) -> None:
         """Make room for `n_targets` targets of a record; one that came later was not there before."""

@@ -59,6 +59,10 @@ class Classes(Targets):
         """Whether a label has no column yet."""
         return label not in self._columns
 
+    def are_known(self, labels: Sequence[Any]) -> bool:
+        """Whether each label has a column; None is none."""
+        return self._columns.keys() >= set(labels)
+
     def known(self, y: Any) -> float | None:
         """The column of a plain label that has one; None for anything else."""
         return self._columns.get(y) if type(y) in PLAIN_LABELS else None

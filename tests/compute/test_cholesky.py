@@ -76,3 +76,15 @@ def test_add_products(n, D, K, seed):
     expected = naive.add_products(phi, delta, scores)
     kernels.add_products(phi, delta, scores)
     np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 3), st.sampled_from([0.0, 0.7, np.inf, np.nan]), seeds)
+def test_ridge_solution(B, D, K, ridge, seed):
+    rng = np.random.default_rng(seed)
+    phi, g, weights = rng.normal(size=(B, D)), rng.normal(size=(B, K)), rng.choice([0.0, 1.0, 2.5], B)
+    out = np.full((K, D), 7.0)
+    is_finite = kernels.ridge_solution(phi, phi * np.sqrt(weights)[:, None], g, weights, ridge, 0.25, out)
+    exact = naive.ridge_solution(phi, g, weights, ridge, 0.25)
+    assert is_finite == (exact is not None)
+    if exact is not None:
+        np.testing.assert_allclose(out, exact, rtol=1e-8, atol=1e-10)

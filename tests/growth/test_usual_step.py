@@ -7,8 +7,9 @@ import pytest
 from river.optim.schedulers import Constant
 
 from streamkernel import KernelClassifier, KernelRegressor
-from streamkernel.compute.growing_step import move_block
-from streamkernel.growth import CDSG, DSG, UDSG, usual_step
+from streamkernel.compute import growing_step
+from streamkernel.compute.growing_step import NUMBER
+from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.growth.usual_step import UsualStep
 from streamkernel.kernels import Gaussian, Laplacian
 from streamkernel.losses import EpsilonInsensitive
@@ -57,8 +58,10 @@ def both_ways(make, records, monkeypatch):
 
     def counted(self, *given):
         nonlocal n_steps
-        n_steps += 1
+        history = self._updates.history
+        before = history.t
         take(self, *given)
+        n_steps += history.t - before
 
     monkeypatch.setattr(UsualStep, "take", counted)
     quick = learned(make(), records)
@@ -107,15 +110,17 @@ def test_a_step_that_is_interrupted_in_its_second_block_is_undone(monkeypatch):
     learned(model, list(stream(400, 2)))
     parts = model._machine.expansion, model._machine.history
     before = [repr(part.state()) for part in parts]
-    calls = []
+    take_steps, n_updates = growing_step.take_steps, []
 
     def interrupted(*given):
-        calls.append(move_block(*given))
-        if len(calls) == 2:
+        stage, at = take_steps(*given), given[-2]
+        n_updates.append(at[NUMBER])
+        if at[NUMBER] == 1:
             raise KeyboardInterrupt
+        return stage
 
-    monkeypatch.setattr(usual_step, "move_block", interrupted)
+    monkeypatch.setattr(growing_step, "take_steps", interrupted)
     with pytest.raises(KeyboardInterrupt):
         learned(model, list(stream(200, 2)))
-    assert len(calls) == 2
+    assert n_updates[-1] == 1
     assert [repr(part.state()) for part in parts] == before

@@ -46,3 +46,13 @@ def add_products(phi, delta, scores):
     return np.array(
         [[s + _dot(row, d) for s, d in zip(own, delta, strict=True)] for row, own in zip(phi, scores, strict=True)]
     )
+
+
+def ridge_solution(phi, g, weights, ridge, curvature):
+    """Nothing without a ridge; None where that is not finite."""
+    if not np.isfinite(ridge):
+        return None
+    if ridge == 0:
+        return np.zeros((g.shape[1], phi.shape[1]))
+    Phi, W = phi.astype(float), np.diag(weights)
+    return np.linalg.solve(Phi.T @ W @ Phi + ridge * np.eye(phi.shape[1]), Phi.T @ W @ g).T / curvature
