@@ -48,7 +48,7 @@ no records is NaN, and so is the time of an event that has not happened.
   are the ones the daemon reads. `path` and `status` belong to the service's own answers. All other values are in the
   configuration or in the tables below. No label names a record, a class or a file.
 - Measuring costs the same for each record, whatever its content. The daemon updates counts and seconds once per chunk.
-  Calibration samples at most 16 records of a chunk.
+  Calibration samples at most 128 records of a chunk.
 """
 
 PREFIX = "streamkernel_"

@@ -1,6 +1,6 @@
 """Steps of the growing machine, one after the other: records are scored and wait for a step, which moves a block.
 
-A call goes on until something is to be done in Python, which then calls again where the run stopped. The block is
+A call continues until something is to be done in Python, which then calls again where the run stopped. The block is
 chosen by inequality (9), or by turns.
 """
 
@@ -17,7 +17,7 @@ from streamkernel.compute.moments import scale
 
 #: The share of sum |gbar_c| that the classes which pass must hold.
 PASSING_SHARE = 0.3
-#: Where a run goes on, or stops: records arrive; a step begins; gradients are computed, then known; the block is known;
+#: Where a run continues, or stops: records arrive; a step begins; gradients are computed, then known; the block is known;
 #: so are its features; no record pulls; there are no more records; a preconditioned step is not finite.
 ARRIVE, BEGIN, GRADIENT, CHOOSE, PROJECT, MOVE, REST, END, TOO_LARGE = range(9)
 #: The whole numbers of a run: records taken, records that wait, updates of this step, its block and all blocks, steps,

@@ -213,9 +213,11 @@ class Machine(RecordMachine):
         if isinstance(own, Classes) and not own.are_known(targets):  # a new one joins at a step
             return None
         before = {} if isinstance(own, Classes) else own.state()
-        encoded, scores = own.admit(targets), np.empty((len(targets), own.n_outputs))
-        values, y = np.ascontiguousarray(rows.values[start:]), encoded.y.reshape(len(scores), 1)
+        values, scores = np.ascontiguousarray(rows.values[start:]), np.empty((len(targets), own.n_outputs))
+        self._usual.n_taken = 0
         try:
+            encoded = own.admit(targets)
+            y = encoded.y.reshape(len(scores), 1)
             self._take_usual(Arriving(values, learned[start:], y, weights[start:], scores), None)
         finally:
             n = self._usual.n_taken

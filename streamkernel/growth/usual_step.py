@@ -28,7 +28,12 @@ _NO_END = 2**62
 
 
 class UsualStep:
-    """What `BlockUpdates.take_step` does, with the same bits, where compiled code can: a step, or many."""
+    """What `BlockUpdates.take_step` does, with the same bits, where compiled code can: a step, or many.
+
+    - n_taken: How many records the last run took.
+    """
+
+    n_taken = 0
 
     def __init__(self, updates: BlockUpdates) -> None:
         self._updates = updates
@@ -88,11 +93,6 @@ class UsualStep:
                 batch.clear()
             raise
         self._commit()
-
-    @property
-    def n_taken(self) -> int:
-        """How many records were taken."""
-        return int(self._at[steps.ROW])
 
     def _take(self, keys: Array, arriving: Arriving, scaling: Scaling) -> None:
         history, rule, stage, W = self._updates.history, self._rule([], 1.0, 0.0), steps.ARRIVE, self.frequencies(keys)
@@ -168,7 +168,7 @@ class UsualStep:
 
     def _commit(self) -> None:
         """Let the model have what a run has changed."""
-        (_, n, _, _, n_blocks, t, n_reused), numbers = self._at.tolist(), self._numbers.tolist()
+        (self.n_taken, n, _, _, n_blocks, t, n_reused), numbers = self._at.tolist(), self._numbers.tolist()
         expansion, history = self._updates.expansion, self._updates.history
         if t > history.t:
             history.last_batch_size = len(self._y)

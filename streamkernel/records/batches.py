@@ -190,7 +190,7 @@ class BatchEncoder:
             yield from FrameEncoder(self.inputs, read(), learn).parts(SLICE)
             return
         assert not isinstance(xs, Frame)
-        if self.inputs.domain is None and (columns := _columns_with_texts(xs)):
+        if len(xs) >= _FEW and self.inputs.domain is None and (columns := _columns_with_texts(xs)):
             learn = np.array([y is not None for y in targets], np.bool_)
             yield from FrameEncoder(self.inputs, columns, learn, xs).parts(SLICE)
             return
@@ -211,8 +211,8 @@ class BatchEncoder:
 
 
 def _columns_with_texts(xs: Sequence[Mapping[Any, Any]]) -> FrameColumns | None:
-    """The columns of records that all have the same inputs, some of them texts; None of others and of a few."""
-    if len(xs) < _FEW or set(map(type, xs)) != {dict}:
+    """The columns of records that all have the same inputs, some of them texts; None of others."""
+    if set(map(type, xs)) != {dict}:
         return None
     names = tuple(xs[0])
     if str not in map(type, xs[0].values()) or set(map(type, names)) != {str} or set(map(tuple, xs)) != {names}:
