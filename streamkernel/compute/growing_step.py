@@ -17,8 +17,8 @@ from streamkernel.compute.moments import scale
 
 #: The share of sum |gbar_c| that the classes which pass must hold.
 PASSING_SHARE = 0.3
-#: Where a run continues, or stops: records arrive; a step begins; gradients are computed, then known; the block is known;
-#: so are its features; no record pulls; there are no more records; a preconditioned step is not finite.
+#: Where a run continues, or stops: records arrive; a step begins; gradients are computed, then known; the block is
+#: known; so are its features; no record pulls; there are no more records; a preconditioned step is not finite.
 ARRIVE, BEGIN, GRADIENT, CHOOSE, PROJECT, MOVE, REST, END, TOO_LARGE = range(9)
 #: The whole numbers of a run: records taken, records that wait, updates of this step, its block and all blocks, steps,
 #: and updates of old blocks.
