@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
-from kafka.record.util import encode_varint
 
 from streamkernel.connectors.ports import Position
 
@@ -52,9 +51,11 @@ def size_of(lines: Sequence[Line]) -> int:
 @lru_cache(maxsize=2**14)
 def varint(number: int) -> bytes:
     """Return a number as the records of a batch have it."""
-    written = bytearray()
-    encode_varint(number, written.append)
-    return bytes(written)
+    left, written = number << 1 ^ number >> 63, bytearray()
+    while left > 127:
+        written.append(left & 127 | 128)
+        left >>= 7
+    return bytes([*written, left])
 
 
 def _with_length(part: bytes | None) -> bytes:
