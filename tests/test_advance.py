@@ -41,3 +41,10 @@ def test_a_partial_mini_batch_is_never_flushed():
         model.learn_one(x, i % 2)
         steps.append(model.n_steps)
     assert steps == [0] * 9 + [1] * 10 + [2] * 10
+
+
+def test_a_result_shows_what_it_holds():
+    result = KernelClassifier(seed=1).advance([{"a": 1.0}] * 2, ["x", "x"])
+    expected = "AdvanceResult(predictions=[None, 'x'], probabilities=[{}, {'x': 1.0}], losses=array(["
+    assert repr(result).startswith(expected)
+    assert repr(result).endswith("deviations=None)")

@@ -67,6 +67,10 @@ class AdvanceResult:
         self.losses = losses
         self.deviations = deviations
 
+    def __repr__(self) -> str:
+        shown = "predictions", "probabilities", "losses", "deviations"
+        return f"AdvanceResult({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
     @cached_property
     def predictions(self) -> list[Any]:
         """A label or a number for each record; of several targets, a dict of these."""
