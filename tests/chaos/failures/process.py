@@ -65,7 +65,7 @@ def _calls(name: str, call: str, *settings: Setting) -> None:
 
 
 # What the daemon does with a broker has dangerous moments of its own, on either side of a call.
-_calls("lines are sent", "kafka:KafkaProducer.send", PLAIN, TRANSACTIONS)
+_calls("lines are sent", "streamkernel.connectors.kafka.writing.producer:TopicProducer.send", PLAIN, TRANSACTIONS)
 _calls(
     "a transaction is committed",
     "streamkernel.connectors.kafka.writing.producer:TopicProducer.commit",
