@@ -46,7 +46,7 @@ PLACES = {
     "a followed file to a topic": ("file", "topic"),
     "a topic to a topic": ("topic", "transactions"),
 }
-#: Those of which latency and cost are measured too.
+#: The cases that measure latency and cost, too.
 BOTH = ("a followed file to a file", "a topic to a topic")
 CONFIG = """
 source: {{{source}, target: label, target_type: bool}}

@@ -11,7 +11,8 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line, and end with its exit status."""
-    # More than a start makes, all of which stays: a search among it finds no garbage. The loop searches more often.
+    # A start makes fewer objects than this, and keeps all of them: a search for garbage would find none. The loop
+    # searches more often.
     gc.set_threshold(max(500_000, gc.get_threshold()[0]), *gc.get_threshold()[1:])
     # Plug-ins, for which pydantic looks through all that is installed, are none of a daemon's.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

@@ -109,7 +109,7 @@ class Memory:
         self._fill(X, y, w, r)
 
     def _sizes(self, n_inputs: int) -> tuple[int, int]:
-        """Records of which neighbors are asked, and all that are remembered."""
+        """How many records are searched for neighbors, and how many are remembered."""
         span = min(self.size, max(LARGEST // max(n_inputs, 1), 1))
         return span, max(span, self.buffer_size)
 

@@ -70,7 +70,7 @@ class Heads(NamedTuple):
 
 
 class Ahead(NamedTuple):
-    """Records that the heads learn one after the other, of which the next ones are multiplied all at once.
+    """Records that the heads learn one by one. The next few are multiplied together.
 
     - Phi: Their columns, float64 of shape (n, D).
     - learned: Which of them are learned, bool of shape (n,).

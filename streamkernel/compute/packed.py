@@ -28,10 +28,10 @@ _ROWS = LANES if LEVEL == "x86-64-v4" else 2
 def _products(adds: bool) -> Any:
     @instruction(None, types.intp, types.intp, None, types.intp, None, None)
     def multiply_row(code: Code, tiles: Any, first: Any, block: Any, columns: Any, n: Any, x: Any, v: Any) -> None:
-        """Give v what the row of tiles `block`, which begins at `first`, has to do with x.
+        """Multiply x by the row of tiles `block`, which begins at `first`, into v.
 
-        These are its own eight numbers, by its last tile and n of those before it, and, with `adds`, what it adds to
-        those before. They are the first n, or, without, those of which `columns` has the numbers.
+        Its last tile and n tiles before that give its own eight numbers. With `adds`, these are the first n, and what
+        they add to the numbers before is added, too. Without, `columns` has the numbers of the n tiles.
         """
         builder, size = code.builder, first.type
         row = builder.mul(block, size(LANES))

@@ -122,7 +122,7 @@ def test_squared_distances(n, d, first):
 
 
 def _sparse(rng, n, d):
-    """Records of many inputs, of which they have few: the first, and others."""
+    """Records that have few of many inputs: the first, and some others."""
     X = np.zeros((n, d), np.float32)
     X[:, 0] = rng.normal(size=n)
     for j in range(3):

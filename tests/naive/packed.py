@@ -50,7 +50,7 @@ def multiply_rows(P, block, X, V):
 
 
 def downdate_row(P, block, vectors):
-    """Of a whole matrix, of which the row of tiles changes alone, and not past its last one."""
+    """Take a whole matrix. Only the row of tiles changes, and nothing past its last tile."""
     own, _ = _spans(block)
     P = np.array(P)
     P[own, : own.stop] -= vectors[:, own].T @ vectors[:, : own.stop]

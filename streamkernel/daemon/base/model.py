@@ -72,7 +72,7 @@ def last_step(model: base.Base) -> base.Base:
 
 
 def is_a(model: object, kind: type | str) -> bool:
-    """Return whether a model is of a class, which of ours may be given by name: so only what is used is imported."""
+    """Return whether a model is of a class. A class of ours may be given by name, so that it is not imported."""
     if isinstance(kind, type):
         return isinstance(model, kind)
     return any(one.__name__ == kind and one.__module__.startswith("streamkernel.") for one in type(model).__mro__)

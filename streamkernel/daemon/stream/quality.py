@@ -287,7 +287,6 @@ class ProgressiveLoss:
 
     def __init__(self, window: int) -> None:
         self._window: deque[float] = deque(maxlen=window)
-        self._most = window
         self.count = 0
         self.sum = 0.0
         self.n_not_finite = 0
@@ -297,7 +296,7 @@ class ProgressiveLoss:
         self.n_not_finite += n_not_finite
         seen = np.asarray(losses, float)
         finite = seen[np.isfinite(seen)].tolist()
-        self._window.extend(finite[-self._most :])
+        self._window.extend(finite)
         self.count += len(finite)
         self.sum = clamped(self.sum + finite_sum(finite))
 
