@@ -114,7 +114,9 @@ class Messages:
         for offset, timestamp, key, key_length, value, length, headers, n_headers, _ in self.columns.T.tolist():
             key_bytes = None if key_length < 0 else self.buffer[key : key + key_length]
             value_bytes = None if length < 0 else self.buffer[value : value + length]
-            yield Message(offset, timestamp, key_bytes, value_bytes, self._headers(headers, n_headers))
+            yield Message(
+                offset, timestamp, key_bytes, value_bytes, self._headers(headers, n_headers) if n_headers else []
+            )
 
     def _headers(self, at: int, count: int) -> list[tuple[str, bytes | None]]:
         headers = []
