@@ -25,7 +25,7 @@ _HEADER_BYTES: int = DefaultRecordBatch.HEADER_STRUCT.size
 # What a checksum covers; and all before that.
 _COVERED, _BEFORE = struct.Struct(">hiqqqhii"), struct.Struct(">qiibI")
 _NAP_SECONDS = 0.002
-# The bytes of a record beside its parts: its length and six numbers, of ten bytes at most, and one more.
+# The bytes of a record in addition to its parts: its length and six numbers, of ten bytes at most, and one more.
 _MOST_NUMBERS = 71
 
 
