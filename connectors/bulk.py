@@ -70,7 +70,7 @@ class BulkDecoder(ABC):
         found: Sequence[Record] | None = self._in_columns(raws, starts, ends) if len(raws) >= FEWEST else None
         records = self._decoded(raws, starts, ends) if found is None else found
         passing = self.passing
-        return records if passing is None else with_passed(records, lambda _, raw: passing(self.values(raw)))
+        return records if passing is None else with_passed(records, lambda n: passing(self.values(raws[n])))
 
     def _in_columns(
         self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]

@@ -321,11 +321,10 @@ def _used(text: CodedColumn) -> tuple[Array, list[Any]]:
     return codes - n_missing, [text.values[code] for code in used[n_missing:].tolist()]
 
 
-def with_passed(records: Sequence[Record], passed: Callable[[int, bytes], Passed]) -> Sequence[Record]:
-    """Return records with what passes of each usable one, by its index and raw bytes."""
+def with_passed(records: Sequence[Record], passed: Callable[[int], Passed]) -> Sequence[Record]:
+    """Return records with what passes of each usable one, by its index."""
     unusable = set(unusable_places(records))
-    raws = records.raws if isinstance(records, RecordColumns) else [record.raw for record in records]
-    found = [None if place in unusable else passed(place, raw) for place, raw in enumerate(raws)]
+    found = [None if place in unusable else passed(place) for place in range(len(records))]
     if isinstance(records, RecordColumns):
         return replace(records, passed=found)
     return [record._replace(passed=one) for record, one in zip(records, found, strict=True)]

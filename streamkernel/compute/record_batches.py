@@ -1,4 +1,4 @@
-"""The records in the bytes of a batch of Kafka (message format 2)."""
+"""The records of a batch of Kafka (message format 2): found in its bytes, and written."""
 
 from typing import Any
 
@@ -81,3 +81,58 @@ def find_records(data: Array, base_offset: int, first_timestamp: int, found: Arr
         if count < 0 or at != end:
             return False
     return bool(at == data.shape[0])
+
+
+@jit
+def _n_bytes(number: int) -> int:
+    """How many bytes a number takes."""
+    left, n = np.uint64(number << 1 ^ number >> 63), 1
+    while left > np.uint64(127):
+        left >>= np.uint64(7)
+        n += 1
+    return n
+
+
+@jit
+def _put(number: int, out: Array, at: int) -> int:
+    """Write a number, and return the place after it."""
+    left = np.uint64(number << 1 ^ number >> 63)
+    while left > np.uint64(127):
+        out[at] = np.uint8(left & np.uint64(127) | np.uint64(128))
+        left >>= np.uint64(7)
+        at += 1
+    out[at] = np.uint8(left)
+    return at + 1
+
+
+@jit
+def write_records(
+    parts: Array, sizes: Array, n_headers: Array, times: Array, room: int, out: Array, cuts: Array
+) -> int:
+    """Write records to `out`, in batches of at most `room` bytes or of one record; return how many batches there are.
+
+    A record is its key, its value and its headers, which lie one after the other in `parts`; `sizes` (n, 3) says how
+    long they are, -1: there is no key. For each batch, and for one more, `cuts` (n + 1, 2) gets the number of its first
+    record, and the place of that in `out`.
+    """
+    n_batches = read = at = first = left = 0
+    for i in range(len(sizes)):
+        number, later = i - first, times[i] - times[first]
+        head = 1 + _n_bytes(sizes[i, 0]) + _n_bytes(sizes[i, 1]) + _n_bytes(n_headers[i])
+        size = head + max(sizes[i, 0], 0) + sizes[i, 1] + sizes[i, 2]
+        whole = size + _n_bytes(later) + _n_bytes(number)
+        if not i or whole + _n_bytes(whole) > left:
+            first, number, later, left, whole = i, 0, 0, room, size + 2
+            cuts[n_batches] = i, at
+            n_batches += 1
+        left -= whole + _n_bytes(whole)
+        at = _put(whole, out, at)
+        out[at] = 0  # attributes
+        at = _put(number, out, _put(later, out, at + 1))
+        for k in range(3):
+            at = _put(sizes[i, k] if k < 2 else n_headers[i], out, at)
+            length = max(sizes[i, k], 0)
+            out[at : at + length] = parts[read : read + length]
+            at, read = at + length, read + length
+    cuts[n_batches] = len(sizes), at
+    return n_batches

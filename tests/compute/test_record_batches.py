@@ -1,5 +1,7 @@
 """Records are found in a batch where the twin finds them, and what it refuses is refused, whatever the bytes."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -89,3 +91,24 @@ def test_an_offset_is_of_32_bits_after_that_of_its_batch(number):
     data = bytes([2 * (len(record) + 3)]) + record + b"\1\1\0"  # neither key nor value, and no header
     rows = None if number == 2**31 else [[number, 0, 9, -1, 10, -1, 11, 0, 10]]
     assert found(data, 1) == naive.find_records(data, 0, 0, 1) == rows
+
+
+WRITTEN = st.lists(
+    st.tuples(st.none() | st.binary(max_size=70), st.binary(max_size=200), st.binary(max_size=9), st.integers(0, 200)),
+    min_size=1,
+    max_size=140,
+)
+
+
+@given(WRITTEN, st.lists(TIMES, min_size=1), st.integers(0, 2000))
+def test_write_records(records, times, room):
+    times = (times * len(records))[: len(records)]
+    sizes = np.array([(-1 if key is None else len(key), len(value), len(rest)) for key, value, rest, _ in records])
+    data = b"".join(part or b"" for record in records for part in record[:3])
+    out, cuts = np.empty(len(data) + 71 * len(records), np.uint8), np.empty((len(records) + 1, 2), np.int64)
+    counts = np.array([record[3] for record in records])
+    n = kernels.write_records(np.frombuffer(data, np.uint8), sizes, counts, np.array(times), room, out, cuts)
+    batches = naive.write_records(records, times, room)
+    ends = np.cumsum([0, *map(len, batches)])
+    assert cuts[: n + 1, 0].tolist() == ends.tolist()
+    assert [out[begin:end].tobytes() for begin, end in pairwise(cuts[: n + 1, 1])] == list(map(b"".join, batches))

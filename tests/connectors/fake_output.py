@@ -93,7 +93,7 @@ class FakeProducer:
     def send(self, lines: Sequence[Line], provenance: Provenance, patient: Patient) -> None:
         for line in lines:
             self._check()
-            sent = provenance.message(line)
+            sent = message_of(line, provenance)
             if len(sent["value"]) > 1000:
                 raise SinkError(f"the line of offset {line.position.offset} is too large")
             place = (line.position.partition % self.found.partitions, sent)
@@ -123,6 +123,22 @@ class FakeProducer:
 
     def close(self) -> None:
         pass
+
+
+def message_of(line: Line, provenance: Provenance) -> dict[str, Any]:
+    """A line as arguments of ``KafkaProducer.send``."""
+    value, position, copied = line
+    sent: dict[str, Any] = {
+        "value": value,
+        "key": provenance.key(position),
+        "headers": provenance.headers(position),
+    }
+    if copied is not None:
+        sent["headers"] = [*copied.headers, *sent["headers"]]
+        sent["timestamp_ms"] = copied.timestamp
+        if copied.keyed:
+            sent["key"] = copied.key
+    return sent
 
 
 def at(offset: int, partition: int = 0) -> Position:

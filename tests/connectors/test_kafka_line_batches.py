@@ -12,9 +12,10 @@ from kafka import TopicPartition, errors
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from streamkernel.connectors.kafka.writing.batches import LineBatch, LineRecords, in_runs
+from streamkernel.connectors.kafka.writing.batches import LineBatch, LineRecords, batched
 from streamkernel.connectors.kafka.writing.line import Copied, Line, Provenance
 from streamkernel.connectors.ports import Position
+from tests.connectors.fake_output import message_of
 
 CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
 PLACE = TopicPartition("t", 0)
@@ -38,7 +39,7 @@ def theirs(some: Sequence[Line], most: int, codec: int) -> list[MemoryRecordsBui
     """Add one line after the other to batches, as `KafkaProducer.send` does."""
     builders: list[MemoryRecordsBuilder] = []
     for line in some:
-        sent = Provenance("me").message(line)
+        sent = message_of(line, Provenance("me"))
         time = sent.get("timestamp_ms")
         message = (NOW if time is None else time, sent["key"], sent["value"], sent["headers"])
         if not builders or builders[-1].append(*message) is None:
@@ -49,10 +50,8 @@ def theirs(some: Sequence[Line], most: int, codec: int) -> list[MemoryRecordsBui
 
 def ours(some: Sequence[Line], most: int, compression: str | None = None) -> list[LineRecords]:
     times = (line.copied and line.copied.timestamp for line in some)
-    records = [
-        (Provenance("me").record(line), NOW if time is None else time) for line, time in zip(some, times, strict=True)
-    ]
-    return [LineRecords(*run, compression) for run in in_runs(records, most)]
+    records = list(Provenance("me").parts(some))
+    return list(batched(records, [NOW if time is None else time for time in times], most, compression))
 
 
 @given(st.lists(lines, min_size=1, max_size=70), st.integers(1, 3000), st.sampled_from(CODECS), st.booleans())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from streamkernel.connectors import SinkError
 from streamkernel.connectors.kafka.writing import delivery
 from streamkernel.connectors.kafka.writing import sink as module
-from streamkernel.connectors.kafka.writing.line import Line, Provenance
+from streamkernel.connectors.kafka.writing.line import Provenance
 from streamkernel.connectors.kafka.writing.sink import KafkaSink
 from streamkernel.connectors.pass_through import MessageLine, SourceMessage
 from streamkernel.connectors.ports import ConnectorError, OutageError, Position
@@ -228,9 +228,6 @@ class TestKeys:
         places = [at(5), at(5, 1), at(6), Position("labels:source", 0, 5), Position("cluster/other/1", 0, 5)]
         keys = {Provenance(writer).key(place) for writer in ("a1b2c3d4", "e5f6a7b8") for place in places}
         assert len(keys) == 2 * len(places)
-
-    def test_a_line_names_its_record_whatever_it_copies(self) -> None:
-        assert Provenance("me").message(Line(b"{}", at(1)))["headers"] == Provenance("me").headers(at(1))
 
 
 class TestOptions:

@@ -71,3 +71,28 @@ def _record(data, at, base_offset, first_timestamp):
     if not (offset < _INT64 and -_INT64 <= timestamp < _INT64):
         raise _Refused
     return [offset, timestamp, key, key_length, value, value_length, headers, n_headers, size], end
+
+
+def _written(number):
+    number, groups = 2 * number if number >= 0 else -2 * number - 1, []
+    while number > 127:
+        groups.append(number % 128 + 128)
+        number //= 128
+    return bytes([*groups, number])
+
+
+def write_records(records, times, room):
+    """The records of each batch, of their keys, values, headers and how many headers there are."""
+    batches = []
+    for (key, value, headers, n_headers), time in zip(records, times, strict=True):
+        rest = (b"\1" if key is None else _written(len(key)) + key) + _written(len(value)) + value
+        rest += _written(n_headers) + headers
+        while True:
+            first, done = batches[-1] if batches else (time, [])
+            one = b"\0" + _written(time - first) + _written(len(done)) + rest
+            one = _written(len(one)) + one
+            if (done and sum(map(len, done)) + len(one) <= room) or (not done and batches):
+                done.append(one)
+                break
+            batches.append((time, []))
+    return [done for _, done in batches]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from itertools import repeat
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from kafka.record.util import decode_varint, encode_varint
@@ -17,6 +18,7 @@ from streamkernel.compute.record_batches import (
     VALUE_LENGTH,
     find_records,
 )
+from streamkernel.connectors.pass_through import SourceMessage
 from streamkernel.connectors.ports import Raws
 
 __all__ = ["Message", "Messages"]
@@ -114,7 +116,21 @@ class Messages:
         for offset, timestamp, key, key_length, value, length, headers, n_headers, _ in self.columns.T.tolist():
             key_bytes = None if key_length < 0 else self.buffer[key : key + key_length]
             value_bytes = None if length < 0 else self.buffer[value : value + length]
-            yield Message(offset, timestamp, key_bytes, value_bytes, self._headers(headers, n_headers))
+            yield Message(
+                offset, timestamp, key_bytes, value_bytes, self._headers(headers, n_headers) if n_headers else []
+            )
+
+    def sources(self) -> Iterator[SourceMessage]:
+        """Make what the line of each may copy."""
+        _, times, keys, key_lengths, _, _, headers, counts, _ = self.columns.tolist()
+        # The same as calling SourceMessage for each, and cheaper.
+        fields = zip(
+            (None if n < 0 else self.buffer[key : key + n] for key, n in zip(keys, key_lengths, strict=True)),
+            (tuple(self._headers(at, n)) if n else () for at, n in zip(headers, counts, strict=True)),
+            times,
+            strict=True,
+        )
+        return cast("Iterator[SourceMessage]", map(tuple.__new__, repeat(SourceMessage), fields))
 
     def _headers(self, at: int, count: int) -> list[tuple[str, bytes | None]]:
         headers = []

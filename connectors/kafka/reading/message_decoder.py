@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Collection, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -90,8 +90,14 @@ class MessageDecoder:
         if self._include:
             records = list(map(self._with_extras, records, messages))
         if (passing := self.passing) is not None:
-            given = list(messages)
-            records = with_passed(records, lambda place, raw: self._passed(passing, raw, given[place]))
+            sources = messages.sources() if passing.message else repeat(None, len(messages))
+            # By far the most frequent case: the values need not be read once more.
+            passed = list(map(Passed, repeat({}), sources))
+            if passing.columns:
+                given = list(messages)
+                records = with_passed(records, lambda n: self._passed(passing, given[n], passed[n].message))
+            else:
+                records = with_passed(records, passed.__getitem__)
         return records
 
     def record(self, value: bytes, position: Position, following: Position) -> Record:
@@ -100,7 +106,7 @@ class MessageDecoder:
             return self._odd(value, position, following)
         record = self._decoder.record(value, position, following)
         passing, values = self.passing, self._decoder.values
-        return record if passing is None else with_passed([record], lambda _, raw: passing(values(raw)))[0]
+        return record if passing is None else with_passed([record], lambda _: passing(values(value)))[0]
 
     def columns(self, record: Record) -> list[ColumnUse]:
         """Return what becomes of each column of a record that can be used, with what came in addition to its value."""
@@ -133,17 +139,14 @@ class MessageDecoder:
             extras.pop(name, None)
         return record._replace(x=extras | record.x)
 
-    def _passed(self, passing: PassThrough, raw: bytes, message: Message) -> Passed:
-        passed = SourceMessage(message.key, tuple(message.headers), message.timestamp) if passing.message else None
-        if not passing.columns:  # by far the most frequent case: the value need not be read once more
-            return Passed({}, passed)
+    def _passed(self, passing: PassThrough, message: Message, source: SourceMessage | None) -> Passed:
         about: dict[str, Any] = {
             f"kafka.header.{name}": as_text(value) for name, value in message.headers if value is not None
         }
         about["kafka.headers"] = {name: None if value is None else as_text(value) for name, value in message.headers}
         about["kafka.key"] = None if message.key is None else as_text(message.key)
         about["kafka.timestamp"] = message.timestamp / 1000 if message.timestamp >= 0 else None
-        return passing({**about, **self._decoder.values(raw)}, passed)
+        return passing({**about, **self._decoder.values(message.value or b"")}, source)
 
     def _extras(self, message: Message) -> Iterator[tuple[str, Any]]:
         if "key" in self._include and message.key is not None:

@@ -4,55 +4,50 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from kafka import codec
 from kafka.producer.future import FutureRecordMetadata
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.util import calc_crc32c
 
-from streamkernel.connectors.kafka.writing.line import varint
+from streamkernel.compute.record_batches import write_records
+from streamkernel.connectors.kafka.writing.line import LineParts
 
-__all__ = ["LineBatch", "LineRecords", "in_runs"]
+__all__ = ["LineBatch", "LineRecords", "batched"]
 
 _HEADER_BYTES: int = DefaultRecordBatch.HEADER_STRUCT.size
 # What a checksum covers; and all before that.
 _COVERED, _BEFORE = struct.Struct(">hiqqqhii"), struct.Struct(">qiibI")
 _NAP_SECONDS = 0.002
+# The bytes of a record in addition to its parts: its length and six numbers, of ten bytes at most, and one more.
+_MOST_NUMBERS = 71
 
 
-def in_runs(records: Iterable[tuple[bytes, int]], most: int) -> Iterator[tuple[list[bytes], int, int]]:
-    """Cut records into batches of at most `most` bytes, or of one record, with the first and the last of their times.
+def batched(
+    records: Sequence[LineParts], times: Sequence[int], most: int, compression: str | None
+) -> Iterator[LineRecords]:
+    """Make batches of at most `most` bytes, or of one record, from records and their times in milliseconds.
 
-    Of each there is what `Provenance.record` returns, and its time in milliseconds.
-
-    >>> [records for records, _, _ in in_runs([(b"a", 5), (b"b", 6), (b"c", 6)], 72)]
-    [[b'\\x08\\x00\\x00\\x00a', b'\\x08\\x00\\x02\\x02b'], [b'\\x08\\x00\\x00\\x00c']]
+    >>> some = [(b"key", b"a line", b"", 0)] * 3
+    >>> [batch.next_offset() for batch in batched(some, [5, 6, 6], 100, None)]
+    [2, 1]
 
     """
-    done: list[bytes] = []
-    first = last = room = 0
-    for rest, at in records:
-        one = _record(len(done), at - first, rest)
-        if done and len(one) > room:
-            yield done, first, last
-            done = []
-        if not done:
-            first, last, room = at, at, most - _HEADER_BYTES
-            one = _record(0, 0, rest)
-        done.append(one)
-        room -= len(one)
-        last = max(last, at)
-    if done:
-        yield done, first, last
-
-
-def _record(number: int, later: int, rest: bytes) -> bytes:
-    delta, place = varint(later), varint(number)
-    return b"".join((varint(1 + len(delta) + len(place) + len(rest)), b"\0", delta, place, rest))
+    keys, values, headers, counts = zip(*records, strict=True)
+    sizes = np.empty((len(times), 3), np.int64)
+    sizes[:, 0] = [-1 if key is None else len(key) for key in keys]
+    sizes[:, 1], sizes[:, 2] = list(map(len, values)), list(map(len, headers))
+    data = np.frombuffer(b"".join([part or b"" for record in records for part in record[:3]]), np.uint8)
+    out, cuts = np.empty(len(data) + _MOST_NUMBERS * len(times), np.uint8), np.empty((len(times) + 1, 2), np.int64)
+    n = write_records(data, sizes, np.array(counts), np.array(times), most - _HEADER_BYTES, out, cuts)
+    for (first, begin), (stop, end) in pairwise(cuts[: n + 1].tolist()):
+        yield LineRecords(out[begin:end].tobytes(), times[first:stop], compression)
 
 
 class LineRecords:
@@ -60,13 +55,13 @@ class LineRecords:
 
     producer_id = producer_epoch = base_sequence = -1
 
-    def __init__(self, records: list[bytes], first: int, last: int, compression: str | None) -> None:
-        self._n_records, self._first, self._last = len(records), first, last
+    def __init__(self, data: bytes, times: Sequence[int], compression: str | None) -> None:
+        self._data, self._n_records = data, len(times)
+        self._first, self._last = times[0], max(times)
         self._attributes = 0
-        self._data = b"".join(records)
         if compression is not None:
-            smaller = getattr(codec, f"{compression}_encode")(self._data)
-            if len(smaller) < len(self._data):
+            smaller = getattr(codec, f"{compression}_encode")(data)
+            if len(smaller) < len(data):
                 self._data = smaller
                 self._attributes = getattr(DefaultRecordBatch, f"CODEC_{compression.upper()}")
 

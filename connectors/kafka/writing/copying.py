@@ -45,8 +45,9 @@ def copied(message: SourceMessage | None, keyed: bool, passing: Collection[Passi
     """
     if message is None:
         return None
-    headers = message.headers if "headers" in passing else ()
-    own = tuple((name, value or b"") for name, value in headers if name not in _OWN)
+    own: tuple[tuple[str, bytes], ...] = ()
+    if message.headers and "headers" in passing:
+        own = tuple((name, value or b"") for name, value in message.headers if name not in _OWN)
     timestamp = message.timestamp if "timestamp" in passing and message.timestamp >= 0 else None
     return Copied(keyed, message.key if keyed else None, own, timestamp)
 
@@ -102,12 +103,12 @@ class CopyLimits:
         at = copied.timestamp
         if at is not None and not -topic.behind <= at - 1000 * time.time() <= topic.ahead:
             copied = self._without("timestamp", line, copied._replace(timestamp=None))
-        most = room(topic.largest) - len(line.value)
+        most = room(topic.largest) - len(line.value) if copied.key or copied.headers else 0
         if copied.headers and copied.size > most:
             copied = self._without("headers", line, copied._replace(headers=()))
         if copied.key and copied.size > most:
             copied = self._without("key", line, copied._replace(keyed=False, key=None))
-        return line._replace(copied=copied)
+        return line if copied == line.copied else line._replace(copied=copied)
 
     def _without(self, part: str, line: Line, rest: Copied) -> Copied:
         """Count a part that is left out, log it now and then, and return the rest."""

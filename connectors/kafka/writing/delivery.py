@@ -124,7 +124,7 @@ class Delivery:
         self._check()
 
     def _add(self, lines: Iterable[Line]) -> None:
-        new = [line for line in lines if not (self._skipped and self._skipped.skips(line.position))]
+        new = [line for line in lines if not self._skipped.skips(line.position)] if self._skipped else list(lines)
         self._lines += new
         self._bytes += size_of(new)
         self._changed.notify_all()

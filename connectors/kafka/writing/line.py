@@ -6,15 +6,14 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
-
-import orjson
+from itertools import accumulate, chain, groupby, pairwise, repeat
+from typing import Any, NamedTuple, TypeAlias
 
 from streamkernel.connectors.ports import Position
 
-__all__ = ["Copied", "Line", "Provenance", "pack", "size_of", "unpack", "varint"]
+__all__ = ["Copied", "Line", "LineParts", "Provenance", "pack", "size_of", "unpack"]
 
 _OVERHEAD_BYTES = 250
 _CODEC = ("utf-8", "surrogateescape")
@@ -31,7 +30,12 @@ class Copied(NamedTuple):
     @property
     def size(self) -> int:
         """How many bytes key and headers take."""
-        return len(self.key or b"") + sum(len(name) + len(value) for name, value in self.headers)
+        size = len(self.key or b"")
+        return size + sum(len(name) + len(value) for name, value in self.headers) if self.headers else size
+
+
+LineParts: TypeAlias = tuple[bytes | None, bytes, bytes, int]
+"""What the record of a line consists of: its key, its value, its headers with their lengths, and how many they are."""
 
 
 class Line(NamedTuple):
@@ -49,7 +53,7 @@ def size_of(lines: Sequence[Line]) -> int:
 
 
 @lru_cache(maxsize=2**14)
-def varint(number: int) -> bytes:
+def _varint(number: int) -> bytes:
     """Return a number as the records of a batch have it."""
     left, written = number << 1 ^ number >> 63, bytearray()
     while left > 127:
@@ -59,7 +63,7 @@ def varint(number: int) -> bytes:
 
 
 def _with_length(part: bytes | None) -> bytes:
-    return varint(-1) if part is None else varint(len(part)) + part
+    return _varint(-1) if part is None else _varint(len(part)) + part
 
 
 class Provenance:
@@ -97,30 +101,22 @@ class Provenance:
         stream, partition, offset, _ = position
         return [*_in_common(self._writer, stream, partition)[1], ("source.offset", b"%d" % offset)]
 
-    def record(self, line: Line) -> bytes:
-        """Return key, value and headers of a line as a record of a batch has them."""
-        value, (stream, partition, offset, _), copied = line
-        prefix, headers, common = _in_common(self._writer, stream, partition)
-        number, more = b"%d" % offset, b""
-        key: bytes | None = prefix + number
-        n_headers = len(headers) + 1
-        if copied is not None:
-            key = copied.key if copied.keyed else key
-            n_headers += len(copied.headers)
-            more = b"".join(_with_length(part) for name, one in copied.headers for part in (name.encode(), one))
-        parts = _with_length(key), _with_length(value), varint(n_headers), more, common, _with_length(number)
-        return b"".join(parts)
-
-    def message(self, line: Line) -> dict[str, Any]:
-        """Return a line as arguments of ``KafkaProducer.send``."""
-        value, position, copied = line
-        sent: dict[str, Any] = {"value": value, "key": self.key(position), "headers": self.headers(position)}
-        if copied is not None:
-            sent["headers"] = [*copied.headers, *self.headers(position)]
-            sent["timestamp_ms"] = copied.timestamp
-            if copied.keyed:
-                sent["key"] = copied.key
-        return sent
+    def parts(self, lines: Iterable[Line]) -> Iterator[LineParts]:
+        """Yield what the record of each line consists of."""
+        known: tuple[str, int] | None = None
+        for value, (stream, partition, offset, _), copied in lines:
+            if known != (stream, partition):
+                known = stream, partition
+                prefix, own, common = _in_common(self._writer, stream, partition)
+                n_own = len(own) + 1
+            number = b"%d" % offset
+            headers = common + _with_length(number)
+            if copied is None:
+                yield prefix + number, value, headers, n_own
+                continue
+            more = [_with_length(part) for name, one in copied.headers for part in (name.encode(), one)]
+            key = copied.key if copied.keyed else prefix + number
+            yield key, value, b"".join([*more, headers]), n_own + len(copied.headers)
 
 
 @lru_cache(maxsize=64)
@@ -145,15 +141,17 @@ def pack(lines: Sequence[Line]) -> str:
     """
     if not lines:
         return ""
-    rows = [
-        (_text(value), position[:3], copied and (copied.keyed, _text(copied.key), copied.headers, copied.timestamp))
-        for value, position, copied in lines
-    ]
-    try:
-        text = orjson.dumps(rows, default=_text)
-    except TypeError:  # bytes that are not UTF-8
-        text = json.dumps(rows, separators=(",", ":"), default=_text).encode()
-    return base64.b64encode(zlib.compress(text, 1)).decode()
+    values, positions, all_copied = zip(*lines, strict=True)
+    streams, partitions, offsets, _ = zip(*positions, strict=True)
+    copied = [one and (one.keyed, _text(one.key), one.headers, one.timestamp) for one in all_copied]
+    columns = [list(map(len, values)), *(_runs(column) for column in (streams, partitions)), offsets, _runs(copied)]
+    head = json.dumps(columns, separators=(",", ":"), default=_text).encode()
+    return base64.b64encode(zlib.compress(head + b"\n" + b"".join(values), 1)).decode()
+
+
+def _runs(column: Iterable[Any]) -> list[tuple[Any, int]]:
+    """Return each value that is not the one before, and how often it comes."""
+    return [(value, len(list(same))) for value, same in groupby(column)]
 
 
 def unpack(text: str) -> list[Line]:
@@ -161,12 +159,17 @@ def unpack(text: str) -> list[Line]:
     if not text:
         return []
     try:
-        rows: Iterable[Any] = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
+        head, _, values = zlib.decompress(base64.b64decode(text, validate=True)).partition(b"\n")
     except zlib.error as error:
         raise ValueError(str(error)) from None
+    sizes, streams, partitions, offsets, copied = json.loads(head)
+    ends = [0, *accumulate(sizes)]
+    if ends[-1] != len(values) or min(sizes) < 0:
+        raise ValueError("its lines are cut off")
+    columns = (chain.from_iterable(repeat(value, n) for value, n in runs) for runs in (streams, partitions, copied))
     return [
-        Line(value.encode(*_CODEC), Position(str(stream), int(partition), int(offset)), copied and _copied(*copied))
-        for value, (stream, partition, offset), copied in rows
+        Line(values[begin:end], Position(str(stream), int(partition), int(offset)), one and _copied(*one))
+        for (begin, end), stream, partition, one, offset in zip(pairwise(ends), *columns, offsets, strict=True)
     ]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter, lt
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from streamkernel.connectors.kafka.writing.line import Line, pack, unpack
@@ -69,10 +71,11 @@ class LastLines:
         if self._offsets is None:
             return self
         offsets = dict(self._offsets)
-        for stream, partition, offset, _ in positions:
-            if "/" not in stream or offset <= offsets.get((stream, partition), -1):
+        for (stream, partition), some in groupby(positions, itemgetter(0, 1)):
+            known = [offsets.get((stream, partition), -1), *(position.offset for position in some)]
+            if "/" not in stream or not all(map(lt, known, known[1:])):
                 return LastLines(None)
-            offsets[stream, partition] = offset
+            offsets[stream, partition] = known[-1]
         return LastLines(offsets)
 
     def skips(self, position: Position) -> bool:

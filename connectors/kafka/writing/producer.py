@@ -14,8 +14,8 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from streamkernel.connectors.kafka.base.client import Unreachable, connect
 from streamkernel.connectors.kafka.base.options import OUTPUT_RESERVED, client_settings
-from streamkernel.connectors.kafka.writing.batches import LineBatch, LineRecords, in_runs
-from streamkernel.connectors.kafka.writing.line import Line, Provenance
+from streamkernel.connectors.kafka.writing.batches import LineBatch, batched
+from streamkernel.connectors.kafka.writing.line import Line, LineParts, Provenance
 from streamkernel.connectors.kafka.writing.mark import Marker
 from streamkernel.connectors.kafka.writing.producer_client import ProducerClient
 from streamkernel.connectors.kafka.writing.topic import OutputTopic, find_topic, fitting
@@ -43,8 +43,8 @@ _ALWAYS: Mapping[str, Any] = {
 _WAIT_SECONDS = 5.0
 _CLOSE_SECONDS = 1.0
 _LOOK_SECONDS, _NAP_SECONDS = 0.1, 0.002
-# What a batch takes in addition to key, value and headers of its only line.
-_MOST_BESIDE = DefaultRecordBatchBuilder.HEADER_STRUCT.size + DefaultRecordBatchBuilder.MAX_RECORD_OVERHEAD
+# What a batch takes in addition to key, value and headers of its only line: the last three numbers are theirs.
+_MOST_BESIDE = DefaultRecordBatchBuilder.HEADER_STRUCT.size + DefaultRecordBatchBuilder.MAX_RECORD_OVERHEAD + 3 * 5
 # A topic that is created again is away for a moment.
 _SETTLING_SECONDS = 3.0
 _TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
@@ -158,8 +158,9 @@ class TopicProducer:
         Raises `SinkError` or `Broken`, and `Unreachable` where the patience is over.
         """
         self._begin(patient)
-        records = list(map(provenance.record, lines))
-        n_fit = next((n for n, one in enumerate(records) if len(one) > self._longest), len(lines))
+        records = list(provenance.parts(lines))
+        sizes = (len(key or b"") + len(value) + len(headers) for key, value, headers, _ in records)
+        n_fit = next((n for n, size in enumerate(sizes) if size > self._longest), len(lines))
         try:
             batches = self._put(lines[:n_fit], records)
         except errors.KafkaError as error:
@@ -182,7 +183,7 @@ class TopicProducer:
         if n_fit < len(lines):
             raise self.explain(errors.MessageSizeTooLargeError(), lines[n_fit])
 
-    def _put(self, lines: Sequence[Line], records: Sequence[bytes]) -> list[LineBatch]:
+    def _put(self, lines: Sequence[Line], records: Sequence[LineParts]) -> list[LineBatch]:
         """Hand lines to the thread that sends, in batches by partition."""
         now = int(1000 * time.time())
         times = [now if copied is None or copied.timestamp is None else copied.timestamp for _, _, copied in lines]
@@ -194,8 +195,8 @@ class TopicProducer:
             place = TopicPartition(self._topic, partition)
             if self.transactional_id is not None:
                 self._manager.maybe_add_partition_to_transaction(place)
-            for run in in_runs(((records[n], times[n]) for n in some), self._batch_size):
-                made = LineRecords(*run, self._compression)
+            parts, at = [records[n] for n in some], [times[n] for n in some]
+            for made in batched(parts, at, self._batch_size, self._compression):
                 these, some = some[: made.next_offset()], some[made.next_offset() :]
                 batches.append(LineBatch(place, made, these, self._stop))
         for batch in batches:

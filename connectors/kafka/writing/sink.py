@@ -196,10 +196,12 @@ class KafkaSink(Sink):
 
     def _copied(self, lines: Sequence[Mapping[str, Any]]) -> Iterable[Copied | None]:
         """Return what lines copy from the messages of their records."""
-        if isinstance(lines, ColumnLines):
-            given: Iterable[SourceMessage | None] = lines.messages or repeat(None, len(lines))
+        if not isinstance(lines, ColumnLines):
+            given: Iterable[SourceMessage | None] = (getattr(line, "message", None) for line in lines)
+        elif lines.messages is None:
+            return repeat(None, len(lines))
         else:
-            given = (getattr(line, "message", None) for line in lines)
+            given = lines.messages
         return (copied(one, self._keyed, self._passing) for one in given)
 
     def flush(self) -> Mark:
