@@ -73,7 +73,7 @@ def _record(data, at, base_offset, first_timestamp):
     return [offset, timestamp, key, key_length, value, value_length, headers, n_headers, size], end
 
 
-def _written(number):
+def _put(number):
     number, groups = 2 * number if number >= 0 else -2 * number - 1, []
     while number > 127:
         groups.append(number % 128 + 128)
@@ -81,16 +81,20 @@ def _written(number):
     return bytes([*groups, number])
 
 
+def _n_bytes(number):
+    return len(_put(number))
+
+
 def write_records(records, times, room):
     """The records of each batch, of their keys, values, headers and how many headers there are."""
     batches = []
     for (key, value, headers, n_headers), time in zip(records, times, strict=True):
-        rest = (b"\1" if key is None else _written(len(key)) + key) + _written(len(value)) + value
-        rest += _written(n_headers) + headers
+        rest = (b"\1" if key is None else _put(len(key)) + key) + _put(len(value)) + value
+        rest += _put(n_headers) + headers
         while True:
             first, done = batches[-1] if batches else (time, [])
-            one = b"\0" + _written(time - first) + _written(len(done)) + rest
-            one = _written(len(one)) + one
+            one = b"\0" + _put(time - first) + _put(len(done)) + rest
+            one = _put(len(one)) + one
             if (done and sum(map(len, done)) + len(one) <= room) or (not done and batches):
                 done.append(one)
                 break
