@@ -108,7 +108,7 @@ class CopyLimits:
             copied = self._without("headers", line, copied._replace(headers=()))
         if copied.key and copied.size > most:
             copied = self._without("key", line, copied._replace(keyed=False, key=None))
-        return line if copied == line.copied else line._replace(copied=copied)
+        return line if copied is line.copied else line._replace(copied=copied)
 
     def _without(self, part: str, line: Line, rest: Copied) -> Copied:
         """Count a part that is left out, log it now and then, and return the rest."""
