@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
+import zlib
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from streamkernel.connectors import SinkError
 from streamkernel.connectors.kafka.writing import delivery
 from streamkernel.connectors.kafka.writing import sink as module
 from streamkernel.connectors.kafka.writing.line import Provenance
+from streamkernel.connectors.kafka.writing.mark import OutputMark
 from streamkernel.connectors.kafka.writing.sink import KafkaSink
 from streamkernel.connectors.pass_through import MessageLine, SourceMessage
 from streamkernel.connectors.ports import ConnectorError, OutageError, Position
@@ -72,6 +75,25 @@ class TestWriting:
         assert isinstance(good, dict)
         with made(FakeTopic()) as sink, pytest.raises(SinkError, match="not from a topic"):
             sink.open({**good, **mark} if isinstance(mark, dict) and "stream" not in mark else mark)
+
+    @pytest.mark.parametrize(
+        "head",
+        [
+            '[[1],[["s",1180591620717411303424]],[[0,1]],[5],[[null,1]]]',
+            '[[1],[["s",1]],[[0,1]],[1e999],[[null,1]]]',
+            '[[1],[["s",1]],[[0,1]],[5],[[[true,"k",[],1e999],1]]]',
+            '[[1],[["s",1]],[[0,1]],[5],[[[true,"k",[],9223372036854775808],1]]]',
+            '[[1],[["s",1]],[[0,1]],[5],[[[true,5,[],1],1]]]',
+            '[[1],[["s",1]],[[0,1]],[5],[[0,1]]]',
+            '[[2],[["s",1]],[[0,1]],[5],[[null,1]]]',
+            "[" * 100_000,
+        ],
+    )
+    def test_lines_that_make_no_sense_are_refused(self, head: str) -> None:
+        mark = OutputMark("c/out/1", "me", "id", 6, 7).to_json()
+        mark["lines"] = base64.b64encode(zlib.compress(head.encode() + b"\na")).decode()
+        with pytest.raises(SinkError, match="not from a topic"):
+            OutputMark.from_json(mark)
 
     def test_what_is_copied_survives_a_restart(self) -> None:
         topic = FakeTopic()

@@ -155,7 +155,10 @@ def _runs(column: Iterable[Any]) -> list[tuple[Any, int]]:
 
 
 def unpack(text: str) -> list[Line]:
-    """Return the lines of a text from `pack`; raises `ValueError` or `TypeError` where it is none."""
+    """Return the lines of a text from `pack`.
+
+    For any other text, it raises `ArithmeticError`, `AttributeError`, `RecursionError`, `TypeError` or `ValueError`.
+    """
     if not text:
         return []
     try:
@@ -168,12 +171,17 @@ def unpack(text: str) -> list[Line]:
         raise ValueError("its lines are cut off")
     columns = (chain.from_iterable(repeat(value, n) for value, n in runs) for runs in (streams, partitions, copied))
     return [
-        Line(values[begin:end], Position(str(stream), int(partition), int(offset)), one and _copied(*one))
+        Line(values[begin:end], Position(str(stream), int(partition), int(offset)), _copied(one))
         for (begin, end), stream, partition, one, offset in zip(pairwise(ends), *columns, offsets, strict=True)
     ]
 
 
-def _copied(keyed: object, key: str | None, headers: Iterable[tuple[object, str]], timestamp: Any) -> Copied:
+def _copied(one: Any) -> Copied | None:
+    if one is None:
+        return None
+    keyed, key, headers, timestamp = one
+    if timestamp is not None and not 0 <= timestamp < 2**63:
+        raise ValueError("its timestamp is none of a message")
     return Copied(
         bool(keyed),
         None if key is None else key.encode(*_CODEC),

@@ -147,7 +147,7 @@ class OutputMark:
             )
             if not 0 <= made.committed <= made.number:
                 raise ValueError
-        except (LookupError, TypeError, ValueError, AttributeError):
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
             raise SinkError("its mark in the checkpoint is not from a topic: start over with --fresh") from None
         return made
 
