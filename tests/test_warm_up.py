@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from kafka.record.memory_records import MemoryRecords
 from numba.core.registry import CPUDispatcher
 
 from streamkernel import (
@@ -22,6 +23,9 @@ from streamkernel import (
     WindowRefit,
     compute,
 )
+from streamkernel.connectors.compiled import compile_connectors
+from streamkernel.connectors.kafka.base.messages import Messages
+from streamkernel.connectors.kafka.writing.batches import batched
 from streamkernel.daemon.cli import main
 from streamkernel.growth import DSG, UDSG
 from streamkernel.kernels import (
@@ -105,3 +109,14 @@ def test_one_warning_says_what_is_waited_for_and_that_it_is_kept(tmp_path):
     assert "compiling for this machine" in said[0][0]
     assert f"the result is kept in {tmp_path}" in said[0][0]
     assert said[1] == []
+
+
+def test_after_that_a_batch_of_kafka_compiles_nothing():
+    compile_connectors()
+    before = _compiled()
+    [batch] = batched([(b"key", b"{}", b"", 0), (None, b"{}", b"", 0)], [5, 6], 2**20, None)
+    read = MemoryRecords(batch.buffer()).next_batch()
+    data = memoryview(read._buffer)[read.HEADER_STRUCT.size :]
+    messages = Messages.in_batch(data, 0, 5, 2)
+    assert [(one.key, one.value, one.timestamp) for one in messages] == [(b"key", b"{}", 5), (None, b"{}", 6)]
+    assert _compiled() - before == set()

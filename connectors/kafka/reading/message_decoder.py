@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Collection, Iterator, Sequence
-from itertools import pairwise, repeat
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -90,14 +90,12 @@ class MessageDecoder:
         if self._include:
             records = list(map(self._with_extras, records, messages))
         if (passing := self.passing) is not None:
-            sources = messages.sources() if passing.message else repeat(None, len(messages))
-            # By far the most frequent case: the values need not be read once more.
-            passed = list(map(Passed, repeat({}), sources))
+            sources = list(messages.sources()) if passing.message else [None] * len(messages)
             if passing.columns:
                 given = list(messages)
-                records = with_passed(records, lambda n: self._passed(passing, given[n], passed[n].message))
-            else:
-                records = with_passed(records, passed.__getitem__)
+                records = with_passed(records, lambda n: self._passed(passing, given[n], sources[n]))
+            else:  # by far the most frequent case: the values need not be read once more
+                records = with_passed(records, lambda n: Passed({}, sources[n]))
         return records
 
     def record(self, value: bytes, position: Position, following: Position) -> Record:

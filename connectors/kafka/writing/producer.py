@@ -43,7 +43,7 @@ _ALWAYS: Mapping[str, Any] = {
 _WAIT_SECONDS = 5.0
 _CLOSE_SECONDS = 1.0
 _LOOK_SECONDS, _NAP_SECONDS = 0.1, 0.002
-# What a batch takes in addition to key, value and headers of its only line: the last three numbers are theirs.
+# What a batch takes in addition to key, value and headers of its only line, whose lengths take five bytes each.
 _MOST_BESIDE = DefaultRecordBatchBuilder.HEADER_STRUCT.size + DefaultRecordBatchBuilder.MAX_RECORD_OVERHEAD + 3 * 5
 # A topic that is created again is away for a moment.
 _SETTLING_SECONDS = 3.0

@@ -54,9 +54,9 @@ def init(
 
 def warm_up() -> None:
     """Compile the code of all models now, not at the first record: for an image, for example."""
-    from streamkernel.connectors.compiled import compile_decoders
+    from streamkernel.connectors.compiled import compile_connectors
     from streamkernel.estimators.warm_up import warm_up as compile_models
 
     logging.basicConfig(format="%(message)s")
-    compile_decoders()
+    compile_connectors()
     compile_models()
